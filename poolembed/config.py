@@ -1,0 +1,177 @@
+"""What a run is: frozen records of plain values, which hash, compare and serialise.
+
+No file is opened here and no default is read from the environment: that is the command line's part.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from poolembed.errors import ConfigError
+from poolembed.tasks import check_task
+
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
+Device = str
+DType = Literal["auto", "float32", "bfloat16", "float16"]
+OnError = Literal["fail", "skip"]
+
+DTYPES: tuple[DType, ...] = ("auto", "float32", "bfloat16", "float16")
+ON_ERROR: tuple[OnError, ...] = ("fail", "skip")
+
+REMOVED_POOLER_FIELDS: dict[str, str] = {
+    "normalize": "use 'use_activation'",
+    "softmax": "use 'use_activation'",
+    "activation": "use 'use_activation'",
+    "logit_bias": "use 'logit_mean'",
+    "logit_scale": "use 'logit_sigma' (its reciprocal)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputConfig:
+    """Which rows are read.
+
+    Attributes:
+        paths: files, directories, globs, or `-` for JSONL on standard input; at least one.
+        text_field: the column with the text; None takes `text`, else the only string column.
+        columns: the input columns kept in the output, in this order; None keeps all.
+        limit: read at most this many rows.
+        on_error: what a row with unusable text does: stop the run, or go to the rejects file.
+    """
+
+    paths: tuple[str, ...]
+    text_field: str | None = None
+    columns: tuple[str, ...] | None = None
+    limit: int | None = None
+    on_error: OnError = "fail"
+
+    def check(self) -> list[str]:
+        """Return every problem of these values, one line each."""
+        problems = []
+        if not self.paths:
+            problems.append("no input given")
+        if self.limit is not None and self.limit < 1:
+            problems.append(f"--limit must be at least 1, got {self.limit}")
+        if self.on_error not in ON_ERROR:
+            problems.append(f"--on-error must be one of {', '.join(ON_ERROR)}, got {self.on_error!r}")
+        if self.paths.count("-") > 1:
+            problems.append("standard input ('-') can be read only once")
+        return problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """Which model runs, where, and in which precision.
+
+    Attributes:
+        model: a model folder or a hub name.
+        revision: branch, tag or commit of a hub model.
+        device: `auto`, `cpu`, `cuda`, `cuda:N` or `mps`.
+        dtype: precision of the transformer; pooling and heads always run in float32.
+        max_length: most tokens of a row, special tokens included; None takes the model's own limit.
+        prompt: text put before every row.
+        prompt_name: name of a prompt that the model declares.
+        trust_remote_code: run Python code that the model folder carries.
+    """
+
+    model: str = DEFAULT_MODEL
+    revision: str | None = None
+    device: Device = "auto"
+    dtype: DType = "auto"
+    max_length: int | None = None
+    prompt: str | None = None
+    prompt_name: str | None = None
+    trust_remote_code: bool = False
+
+    def check(self) -> list[str]:
+        """Return every problem of these values, one line each."""
+        problems = []
+        if self.dtype not in DTYPES:
+            problems.append(f"--dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        kind, _, index = self.device.partition(":")
+        if kind not in ("auto", "cpu", "cuda", "mps") or (index and not (kind == "cuda" and index.isdigit())):
+            problems.append(f"--device must be auto, cpu, cuda, cuda:N or mps, got {self.device!r}")
+        if self.max_length is not None and self.max_length < 1:
+            problems.append(f"--max-length must be at least 1, got {self.max_length}")
+        if self.prompt is not None and self.prompt_name is not None:
+            problems.append("--prompt and --prompt-name exclude each other")
+        return problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolerConfig:
+    """How hidden states become pooled data, where the user overrides what the model declares.
+
+    Names and meaning are those of the reference layer; None leaves the model's declaration.
+
+    Attributes:
+        task: the pooling task to perform.
+        pooling_type: fills `seq_pooling_type` or `tok_pooling_type`, whichever knows the name.
+        seq_pooling_type: `CLS`, `LAST`, `MEAN`, `MAX`, `MEAN_SQRT_LEN`, `WEIGHTED_MEAN`, a registered
+            name, or several joined by `+`, whose vectors are concatenated in that order.
+        tok_pooling_type: `ALL`, `STEP`, or a registered name.
+        use_activation: apply the model's output activation (for embeddings: L2 normalisation).
+        dimensions: keep the first so many dimensions (matryoshka), before the activation.
+        enable_chunked_processing: cut texts over the maximum length in pieces and average them.
+        max_embed_len: most tokens of a text that is processed in pieces.
+        logit_mean: subtracted from the logits before the activation.
+        logit_sigma: divides the logits after `logit_mean`; not zero.
+        step_tag_id: token id that ends a step (pooling `STEP`).
+        returned_token_ids: columns kept of every token's output (pooling `STEP`).
+        enable_flash_late_interaction: choice of kernel for late interaction; results are the same.
+    """
+
+    task: str | None = None
+    pooling_type: str | None = None
+    seq_pooling_type: str | None = None
+    tok_pooling_type: str | None = None
+    use_activation: bool | None = None
+    dimensions: int | None = None
+    enable_chunked_processing: bool = False
+    max_embed_len: int | None = None
+    logit_mean: float | None = None
+    logit_sigma: float | None = None
+    step_tag_id: int | None = None
+    returned_token_ids: tuple[int, ...] | None = None
+    enable_flash_late_interaction: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputConfig:
+    """Where results go.
+
+    Attributes:
+        output: a file, or a directory (existing, or ending in `/`) for one part a chunk;
+            None writes next to the input.
+        overwrite: replace an existing output.
+    """
+
+    output: str | None = None
+    overwrite: bool = False
+
+    def check(self) -> list[str]:
+        """Return every problem of these values, one line each."""
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """How much is held and computed at once; none of it changes a result.
+
+    Attributes:
+        batch_tokens: most tokens of one forward call; None chooses by device.
+        chunk_rows: most rows of one chunk, inside which rows are sorted by length.
+        chunk_bytes: most bytes of text of one chunk.
+    """
+
+    batch_tokens: int | None = None
+    chunk_rows: int = 8192
+    chunk_bytes: int = 64 * 1024 * 1024
+
+    def check(self) -> list[str]:
+        """Return every problem of these values, one line each."""
+        return [
+            f"--{name.replace('_', '-')} must be at least 1, got {value}"
+            for name, value in asdict(self).items()
+            if value is not None and value < 1
+        ]
