@@ -175,3 +175,29 @@ class RunConfig:
             for name, value in asdict(self).items()
             if value is not None and value < 1
         ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobConfig:
+    """A whole run: which command, on which rows, with which model, to which output."""
+
+    command: str
+    input: InputConfig
+    model: ModelConfig = ModelConfig()
+    pooler: PoolerConfig = PoolerConfig()
+    output: OutputConfig = OutputConfig()
+    run: RunConfig = RunConfig()
+
+    def check(self) -> None:
+        """Check every part.
+
+        Raises:
+            ConfigError: lists every problem that was found.
+        """
+        problems = [
+            problem
+            for part in (self.input, self.model, self.pooler, self.output, self.run)
+            for problem in part.check()
+        ]
+        if problems:
+            raise ConfigError("; ".join(problems))

@@ -1,0 +1,92 @@
+"""What a person sees: progress, notes, the summary. The only place that prints.
+
+Standard output carries results (the summary as JSON, when asked for); everything else goes to standard
+error: a bar where that is a terminal, and otherwise a plain line now and then.
+"""
+
+import json
+import logging
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+import click
+from tqdm import tqdm
+
+# Seconds between two plain lines of progress in a log.
+LOG_INTERVAL_S = 30.0
+
+
+class Console:
+    """Progress and summary of one run.
+
+    Args:
+        quiet: print nothing but errors.
+        as_json: print the summary as JSON on standard output.
+    """
+
+    def __init__(self, *, quiet: bool, as_json: bool) -> None:
+        self._quiet = quiet
+        self._as_json = as_json
+        self._bar: tqdm[Any] | None = None
+        self._num_rows = self._rows_done = self._tokens_done = 0
+        self._started = self._reported = time.monotonic()
+        logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="poolembed: %(message)s")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close_bar()
+
+    def note(self, message: str) -> None:
+        """Tell something worth knowing, once."""
+        if not self._quiet:
+            tqdm.write(f"poolembed: {message}", file=sys.stderr)
+
+    def start(self, num_rows: int) -> None:
+        """Begin to count rows."""
+        self._num_rows = num_rows
+        self._started = self._reported = time.monotonic()
+        if not self._quiet and sys.stderr.isatty():
+            self._bar = tqdm(total=num_rows, unit=" rows", file=sys.stderr, dynamic_ncols=True, leave=False)
+
+    def advance(self, num_rows: int, num_tokens: int) -> None:
+        """Count rows that are computed."""
+        self._rows_done += num_rows
+        self._tokens_done += num_tokens
+        now = time.monotonic()
+        rate = self._tokens_done / max(now - self._started, 1e-9)
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"{rate:,.0f} tokens/s", refresh=False)
+            self._bar.update(num_rows)
+        elif not self._quiet and now - self._reported >= LOG_INTERVAL_S:
+            self._reported = now
+            left = (self._num_rows - self._rows_done) * (now - self._started) / max(self._rows_done, 1)
+            self.note(
+                f"{self._rows_done:,} of {self._num_rows:,} rows, {rate:,.0f} tokens/s, "
+                f"about {_duration(left)} left"
+            )
+
+    def summary(self, summary: Any) -> None:  # noqa: ANN401 - the pipeline's record, not imported here
+        """Print how a run ended."""
+        self._close_bar()
+        if self._as_json:
+            click.echo(json.dumps(summary.to_json(), ensure_ascii=False))
+        if not self._quiet:
+            for line in summary.lines():
+                click.echo(line, err=True)
+
+    def _close_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m {rest:02d}s"

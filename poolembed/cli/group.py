@@ -1,0 +1,66 @@
+"""The `poolembed` group: which commands there are, and what each kind of failure exits with."""
+
+import signal
+import sys
+import traceback
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+from poolembed import __version__
+from poolembed.cli.embed import embed
+from poolembed.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_TERMINATED, PoolembedError
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; raised in the main thread so that everything opened is closed."""
+
+
+class ExitCodeGroup(click.Group):
+    """A group whose commands end with the exit codes of `poolembed.errors`."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
+        """Run the command; failures become one line on standard error and an exit code."""
+        try:
+            signal.signal(signal.SIGTERM, _terminate)
+            return super().invoke(ctx)
+        except PoolembedError as error:
+            hint = f"\n  {error.hint}" if error.hint else ""
+            _leave(ctx, f"error: {error.message}{hint}", error.exit_code)
+        except KeyboardInterrupt:
+            _leave(ctx, "interrupted; nothing was left under the output's name", EXIT_INTERRUPTED)
+        except Terminated:
+            _leave(ctx, "terminated; nothing was left under the output's name", EXIT_TERMINATED)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception:  # noqa: BLE001 - the last stop: a bug is shown whole and has its own code
+            traceback.print_exc()
+            _leave(ctx, "this is a bug in poolembed: please report the lines above", EXIT_BUG)
+
+
+def _leave(ctx: click.Context, message: str, code: int) -> NoReturn:
+    click.echo(f"poolembed: {message}", err=True)
+    sys.stderr.flush()
+    ctx.exit(code)
+
+
+def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
+    raise Terminated
+
+
+@click.group(cls=ExitCodeGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="poolembed")
+def cli() -> None:
+    r"""Turn files of text into vectors, in bulk and offline.
+
+    Reads JSONL or Parquet, keeps the rows' order and their columns, writes Parquet.
+
+    \b
+    Examples:
+      poolembed embed corpus.jsonl
+      poolembed embed --help
+    """
+
+
+cli.add_command(embed)

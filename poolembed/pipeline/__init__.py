@@ -1,0 +1,9 @@
+"""The one place that joins files and models: chunks in, the same chunks out with more columns.
+
+In: a job. Out: files, and a summary. Never: a file format, a tensor, a word to a person.
+"""
+
+from poolembed.pipeline.job import Progress, run_job
+from poolembed.pipeline.summary import RunSummary
+
+__all__ = ["Progress", "RunSummary", "run_job"]

@@ -1,0 +1,119 @@
+"""A transformer and the two ways to run a batch through it.
+
+Packed: all rows end to end in one sequence, told apart by `attention.packed_attention`. Equal-length:
+rows of one length stacked, with the model's own attention. Neither pads. Which one is used is decided
+by the self-check, not here.
+"""
+
+import inspect
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from poolembed.runner.attention import PACKED_ATTENTION, PackedRows
+from poolembed.runner.packing import IntArray, PackedBatch, equal_length_runs, positions_in_rows
+
+ForwardPath = Literal["packed", "equal-length"]
+
+
+@dataclass(slots=True)
+class Backbone:
+    """A transformer without a head: token ids to hidden states after the final norm.
+
+    Attributes:
+        model: a `transformers` model whose output has `last_hidden_state`.
+        device: where it runs.
+        path: how batches are run; set by the self-check.
+        own_attention: name of the attention that the model was loaded with.
+    """
+
+    model: Any
+    device: torch.device
+    path: ForwardPath = "equal-length"
+    own_attention: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.own_attention = self.model.config._attn_implementation
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of a hidden state."""
+        return int(self.model.config.get_text_config().hidden_size)
+
+    def forward(self, batch: PackedBatch) -> torch.Tensor:
+        """Run a batch.
+
+        Args:
+            batch: rows end to end; on the equal-length path all of one length.
+
+        Returns:
+            Hidden states, shape (num_tokens, hidden_size), in the model's dtype, on its device.
+        """
+        with torch.inference_mode():
+            return self._packed(batch)[0] if self.path == "packed" else self._equal_length(batch)
+
+    def use_path(self, path: ForwardPath) -> None:
+        """Switch between packed attention and the model's own."""
+        self.model.set_attn_implementation(PACKED_ATTENTION if path == "packed" else self.own_attention)
+        self.path = path
+
+    def count_packed_calls(self, batch: PackedBatch) -> tuple[torch.Tensor, int]:
+        """Run a batch packed and tell how many layers went through the packed attention."""
+        with torch.inference_mode():
+            return self._packed(batch)
+
+    def _packed(self, batch: PackedBatch) -> tuple[torch.Tensor, int]:
+        rows = PackedRows(
+            runs=equal_length_runs(batch.lengths),
+            cu_seq_lens=None if self.device.type == "cpu" else self._cumulative(batch.lengths),
+            max_length=int(batch.lengths.max()),
+        )
+        inputs = self._inputs(batch, (1, batch.num_tokens))
+        positions = self._positions(batch)
+        output = self.model(
+            **inputs, position_ids=self._tensor(positions)[None], packed_rows=rows, **self._options()
+        )
+        return output.last_hidden_state[0], rows.num_calls
+
+    def _equal_length(self, batch: PackedBatch) -> torch.Tensor:
+        shape = (len(batch.rows), int(batch.lengths[0]))
+        inputs = self._inputs(batch, shape)
+        # All tokens count, also a pad token that stands in a text.
+        mask = torch.ones(shape, dtype=torch.long, device=self.device)
+        output = self.model(**inputs, attention_mask=mask, **self._options())
+        hidden_states: torch.Tensor = output.last_hidden_state
+        return hidden_states.flatten(0, 1)
+
+    def _inputs(self, batch: PackedBatch, shape: tuple[int, int]) -> dict[str, torch.Tensor]:
+        inputs = {"input_ids": self._tensor(batch.token_ids).view(shape)}
+        if "token_type_ids" in self._parameters:
+            types = np.zeros_like(batch.token_ids) if batch.token_type_ids is None else batch.token_type_ids
+            inputs["token_type_ids"] = self._tensor(types).view(shape)
+        return inputs
+
+    def _positions(self, batch: PackedBatch) -> IntArray:
+        embeddings: Any = getattr(self.model, "embeddings", None)
+        if not hasattr(embeddings, "create_position_ids_from_input_ids"):
+            return positions_in_rows(batch.lengths)
+        # RoBERTa's rule: pad tokens stay at padding_idx, all others count on from padding_idx + 1.
+        padding_idx = int(embeddings.padding_idx)
+        counted = batch.token_ids != padding_idx
+        total = np.cumsum(counted)
+        before = np.repeat((total - counted)[np.cumsum(batch.lengths) - batch.lengths], batch.lengths)
+        return np.asarray(np.where(counted, total - before, 0) + padding_idx, np.int64)
+
+    def _options(self) -> dict[str, bool]:
+        # Without this, decoders take packed rows for one sequence that continues a cache.
+        return {"use_cache": False} if "use_cache" in self._parameters else {}
+
+    @property
+    def _parameters(self) -> frozenset[str]:
+        return frozenset(inspect.signature(self.model.forward).parameters)
+
+    def _cumulative(self, lengths: IntArray) -> torch.Tensor:
+        return self._tensor(np.concatenate(([0], np.cumsum(lengths)))).to(torch.int32)
+
+    def _tensor(self, array: IntArray) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)

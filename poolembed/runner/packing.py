@@ -1,0 +1,119 @@
+"""Rows of tokens and the batches they are computed in.
+
+Nothing is padded here or anywhere: a batch is its rows' tokens end to end, with their lengths.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedRows:
+    """The tokens of a chunk's rows, end to end, in the order of the rows.
+
+    Attributes:
+        token_ids: shape (num_tokens,), int64.
+        lengths: tokens of each row, shape (num_rows,), int64; 0 where a text has no tokens.
+        truncated: whether a row lost text to the maximum length, shape (num_rows,), bool.
+        token_type_ids: segment of each token, shape (num_tokens,), int64; None where all are 0.
+        prompt_lengths: leading tokens that pooling leaves out, shape (num_rows,); None for none.
+    """
+
+    token_ids: IntArray
+    lengths: IntArray
+    truncated: npt.NDArray[np.bool_]
+    token_type_ids: IntArray | None = None
+    prompt_lengths: IntArray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBatch:
+    """The rows of one forward call, end to end, longest first.
+
+    Attributes:
+        rows: number of each row in its chunk, shape (num_rows,), int64.
+        token_ids: shape (num_tokens,), int64.
+        lengths: tokens of each row, shape (num_rows,), int64, descending, each at least 1.
+        token_type_ids: shape (num_tokens,), int64; None where all are 0.
+        prompt_lengths: shape (num_rows,), int64; None for none.
+    """
+
+    rows: IntArray
+    token_ids: IntArray
+    lengths: IntArray
+    token_type_ids: IntArray | None = None
+    prompt_lengths: IntArray | None = None
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the whole batch."""
+        return len(self.token_ids)
+
+
+def plan_batches(lengths: IntArray, max_tokens: int, *, equal_lengths: bool = False) -> Iterator[IntArray]:
+    """Group rows into batches: exact length order, longest first, under a budget of tokens.
+
+    The longest come first so that a batch too large for the device fails at the start of a chunk.
+    Rows of equal length keep the input's order, so that the plan is the same on every machine.
+
+    Args:
+        lengths: tokens of each row, shape (num_rows,); rows of length 0 are in no batch.
+        max_tokens: most tokens of a batch; a single longer row is a batch of its own.
+        equal_lengths: put only rows of one length into a batch.
+
+    Yields:
+        Row numbers of a batch, shape (num_rows,), int64.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    order = order[: int(np.count_nonzero(lengths))]
+    start = 0
+    while start < len(order):
+        longest = int(lengths[order[start]])
+        ends = np.cumsum(lengths[order[start : start + max(1, max_tokens)]])
+        count = max(1, int(np.searchsorted(ends, max_tokens, side="right")))
+        if equal_lengths:
+            count = int(np.count_nonzero(lengths[order[start : start + count]] == longest))
+        yield order[start : start + count]
+        start += count
+
+
+def pack(tokenized: TokenizedRows, rows: IntArray) -> PackedBatch:
+    """Lay the tokens of some rows end to end.
+
+    Args:
+        tokenized: the chunk's tokens.
+        rows: numbers of the rows, in the order wanted.
+    """
+    lengths = tokenized.lengths[rows]
+    index = _token_index(np.cumsum(tokenized.lengths) - tokenized.lengths, lengths, rows)
+    types, prompts = tokenized.token_type_ids, tokenized.prompt_lengths
+    return PackedBatch(
+        rows=rows,
+        token_ids=tokenized.token_ids[index],
+        lengths=lengths,
+        token_type_ids=None if types is None else types[index],
+        prompt_lengths=None if prompts is None else prompts[rows],
+    )
+
+
+def positions_in_rows(lengths: IntArray) -> IntArray:
+    """Return 0, 1, 2, ... for each row's tokens in turn, shape (num_tokens,)."""
+    ends = np.cumsum(lengths)
+    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+
+
+def equal_length_runs(lengths: IntArray) -> list[tuple[int, int]]:
+    """Return (number of rows, length) of each run of neighbours of equal length."""
+    edges = np.flatnonzero(np.diff(lengths)) + 1
+    starts = np.concatenate(([0], edges))
+    counts = np.diff(np.concatenate((starts, [len(lengths)])))
+    return [(int(count), int(lengths[start])) for start, count in zip(starts, counts, strict=True)]
+
+
+def _token_index(starts: IntArray, lengths: IntArray, rows: IntArray) -> IntArray:
+    return positions_in_rows(lengths) + np.repeat(starts[rows], lengths)

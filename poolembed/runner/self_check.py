@@ -1,0 +1,104 @@
+"""The trial at load that decides how a model is run: packed, or only rows of equal length together.
+
+Random rows of unequal length go through packed attention in one batch, and one at a time through the
+model's own attention. No list of model names takes part in the decision.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from poolembed.errors import ModelError
+from poolembed.runner.attention import PackingError
+from poolembed.runner.backbone import Backbone, ForwardPath
+from poolembed.runner.packing import PackedBatch, TokenizedRows, pack
+
+# Largest error of a row's hidden states, relative to their norm. Packed and single runs differ by the
+# order of sums inside matrix products (float32: 1e-6 seen over the zoo); rows that see each other, or
+# positions that are off by one, by 1e-2 and more.
+TOLERANCES = {torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 3e-2}
+
+# Two rows of one length stand for neighbours that are stacked, the others for unequal ones.
+LENGTHS = (130, 64, 33, 33, 7, 2)
+SEED = 20_240_229
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfCheck:
+    """What the trial found.
+
+    Attributes:
+        path: how batches are run from now on.
+        max_difference: largest relative error of a row; None where packing did not run at all.
+        reason: why the packed path was refused; None where it was not.
+    """
+
+    path: ForwardPath
+    max_difference: float | None
+    reason: str | None
+
+
+def self_check(backbone: Backbone, *, max_length: int, special_ids: frozenset[int]) -> SelfCheck:
+    """Try packed attention against the model's own and set `backbone.path` accordingly.
+
+    Args:
+        backbone: the loaded model; its path is changed.
+        max_length: most tokens that a row of this model may have.
+        special_ids: token ids that stand for no text, left out of the random rows.
+
+    Raises:
+        ModelError: the model's own attention gives numbers that are not finite.
+    """
+    batch = _random_rows(backbone, max_length, special_ids)
+    reference = _one_at_a_time(backbone, batch)
+    if not all(torch.isfinite(row).all() for row in reference):
+        raise ModelError(
+            "the model gives numbers that are not finite for random tokens",
+            "the weights are damaged, or the precision is too low: try --dtype float32",
+        )
+    difference, reason = _try_packed(backbone, batch, reference)
+    path: ForwardPath = "packed" if reason is None else "equal-length"
+    backbone.use_path(path)
+    return SelfCheck(path=path, max_difference=difference, reason=reason)
+
+
+def _random_rows(backbone: Backbone, max_length: int, special_ids: frozenset[int]) -> TokenizedRows:
+    vocab_size = backbone.model.get_input_embeddings().num_embeddings
+    allowed = np.setdiff1d(np.arange(vocab_size), np.fromiter(special_ids, np.int64, len(special_ids)))
+    lengths = np.minimum(np.asarray(LENGTHS, np.int64), max_length)
+    return TokenizedRows(
+        token_ids=np.random.default_rng(SEED).choice(allowed, int(lengths.sum())),
+        lengths=lengths,
+        truncated=np.zeros(len(lengths), np.bool_),
+    )
+
+
+def _one_at_a_time(backbone: Backbone, rows: TokenizedRows) -> list[torch.Tensor]:
+    backbone.use_path("equal-length")
+    return [backbone.forward(pack(rows, np.asarray([row]))) for row in range(len(rows.lengths))]
+
+
+def _try_packed(
+    backbone: Backbone, rows: TokenizedRows, reference: list[torch.Tensor]
+) -> tuple[float | None, str | None]:
+    batch: PackedBatch = pack(rows, np.arange(len(rows.lengths)))
+    try:
+        backbone.use_path("packed")
+        hidden_states, num_calls = backbone.count_packed_calls(batch)
+    except (PackingError, TypeError, ValueError, RuntimeError, IndexError) as error:
+        # Models refuse packed input in their own ways; all of them mean the same here.
+        return None, str(error).splitlines()[0] if str(error) else type(error).__name__
+    difference = max(
+        float((packed - single).float().norm() / single.float().norm().clamp_min(1e-12))
+        for packed, single in zip(hidden_states.split(batch.lengths.tolist()), reference, strict=True)
+    )
+    if num_calls == 0:
+        return difference, "the model never calls a replaceable attention function"
+    tolerance = TOLERANCES[hidden_states.dtype]
+    if not difference <= tolerance:
+        return (
+            difference,
+            f"packed rows differ from single rows by {difference:.1e}, more than {tolerance:.0e}",
+        )
+    return difference, None
