@@ -1,0 +1,90 @@
+"""What the room hands out: chunks of rows, the texts in them, and the rows that were refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+EXCERPT_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TextRole:
+    """A text that every row must bring, and where to look for it.
+
+    Attributes:
+        name: key of the role in `Source.fields` and `RowChunk.texts`.
+        candidates: column names tried in this order when the user names none.
+        only_string_column: where no candidate exists, take the only string column of the input.
+    """
+
+    name: str
+    candidates: tuple[str, ...]
+    only_string_column: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A row that was refused, and why.
+
+    Attributes:
+        file: the input file as the user may find it; `<stdin>` for standard input.
+        row: 1-based line number (JSONL) or row number (Parquet).
+        code: stable name of the reason, for programs.
+        message: the reason in words, for people.
+        excerpt: the beginning of the row or text, at most `EXCERPT_CHARACTERS` characters.
+    """
+
+    file: str
+    row: int
+    code: str
+    message: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowChunk:
+    """Consecutive rows of the input, in its order.
+
+    Attributes:
+        index: 0-based position of the chunk in the input.
+        table: the kept columns of the good rows.
+        texts: role name -> one text a good row, so `len(texts[role]) == table.num_rows`.
+        rejects: the rows that stood between them and are not in `table`.
+        num_replaced: rows in which lone surrogates were replaced by U+FFFD.
+        places: file and row number of every good row, numbered as in `Reject`.
+    """
+
+    index: int
+    table: pa.Table
+    texts: dict[str, list[str]]
+    rejects: tuple[Reject, ...] = ()
+    num_replaced: int = 0
+    places: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def num_rows(self) -> int:
+        """Good rows in this chunk."""
+        return int(self.table.num_rows)
+
+    def without(self, problems: Mapping[int, tuple[str, str]]) -> "RowChunk":
+        """Return this chunk without some of its rows, which become rejects.
+
+        Args:
+            problems: position in the chunk -> (code, message).
+        """
+        if not problems:
+            return self
+        keep = [row for row in range(self.num_rows) if row not in problems]
+        first_text = next(iter(self.texts.values()))
+        refused = tuple(
+            Reject(*self.places[row], *problems[row], first_text[row][:EXCERPT_CHARACTERS])
+            for row in sorted(problems)
+        )
+        return replace(
+            self,
+            table=self.table.filter(pa.array([row not in problems for row in range(self.num_rows)])),
+            texts={role: [texts[row] for row in keep] for role, texts in self.texts.items()},
+            rejects=self.rejects + refused,
+            places=tuple(self.places[row] for row in keep),
+        )

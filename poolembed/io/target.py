@@ -1,0 +1,120 @@
+"""Where the output goes, decided and checked before any work is done."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from poolembed.config import InputConfig, OutputConfig
+from poolembed.errors import ConfigError, OutputError
+from poolembed.io.inputs import find_inputs
+from poolembed.io.names import PARQUET_SUFFIX, PARTS_PATTERN, STDIN, rejects_path, stem
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTarget:
+    """Where results and rejects go.
+
+    Attributes:
+        path: a file, or the directory of the parts.
+        in_parts: whether `path` is a directory that gets one part a chunk.
+    """
+
+    path: Path
+    in_parts: bool
+
+    @property
+    def rejects(self) -> Path:
+        """Where refused rows go."""
+        return rejects_path(self.path)
+
+    def old_parts(self) -> list[Path]:
+        """Return the parts that an earlier run left in the directory, by name."""
+        return sorted(self.path.glob(PARTS_PATTERN)) if self.in_parts else []
+
+
+def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> OutputTarget:
+    """Decide where the output goes, and see that it can; nothing is created.
+
+    Args:
+        config: the user's wish.
+        inputs: what is read, for the default name and so that no input is overwritten.
+        suffix: what the default name gets before `.parquet` (`embed`).
+
+    Raises:
+        ConfigError: no default name fits, or the name says another format.
+        OutputError: something is there already, or it cannot be written, or it is an input.
+        InputError: an input does not exist.
+    """
+    files = [file.path for file in find_inputs(inputs.paths).files if file.path is not None]
+    target = _default(inputs, files, suffix) if config.output is None else _named(config.output)
+    _check_is_no_input(target, files)
+    _check_folder(target.path.parent)
+    if target.in_parts:
+        _check_parts(target, config)
+    else:
+        _check_file(target.path, config)
+    return target
+
+
+def _named(output: str) -> OutputTarget:
+    path = Path(output)
+    if output.endswith(("/", os.sep)) or path.is_dir():
+        return OutputTarget(path, in_parts=True)
+    if path.suffix != PARQUET_SUFFIX:
+        raise ConfigError(
+            f"-o {output}: the name of the output must end in {PARQUET_SUFFIX}",
+            "or end it in '/' for a directory of parts",
+        )
+    return OutputTarget(path, in_parts=False)
+
+
+def _default(inputs: InputConfig, files: list[Path], suffix: str) -> OutputTarget:
+    ending = f".{suffix}{PARQUET_SUFFIX}"
+    if len(inputs.paths) == 1 and inputs.paths[0] != STDIN:
+        given = Path(inputs.paths[0])
+        if given.is_dir():
+            folder = given.resolve()
+            if folder.name:
+                return OutputTarget(folder.with_name(folder.name + ending), in_parts=False)
+        elif len(files) == 1:
+            return OutputTarget(files[0].with_name(stem(files[0]) + ending), in_parts=False)
+    raise ConfigError(
+        "this input gives no name to the output", "name it with -o FILE.parquet or -o DIRECTORY/"
+    )
+
+
+def _check_is_no_input(target: OutputTarget, files: list[Path]) -> None:
+    written = {
+        target.path.resolve(),
+        target.rejects.resolve(),
+        *(part.resolve() for part in target.old_parts()),
+    }
+    for file in files:
+        if file.resolve() in written:
+            raise OutputError(f"{file}: is an input, and the output would replace it", "choose another -o")
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise OutputError(
+            f"{folder}: the folder for the output does not exist", "make it first, or choose another -o"
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"{folder}: the folder for the output cannot be written to", "choose another -o")
+
+
+def _check_parts(target: OutputTarget, config: OutputConfig) -> None:
+    if target.path.is_dir():
+        _check_folder(target.path)
+    elif target.path.exists():
+        raise OutputError(f"{target.path}: is not a directory", "choose another -o")
+    old = target.old_parts()
+    if old and not config.overwrite:
+        raise OutputError(f"{target.path}: holds {len(old)} parts already", "--overwrite replaces them")
+
+
+def _check_file(path: Path, config: OutputConfig) -> None:
+    if path.is_dir():
+        raise OutputError(f"{path}: is a directory", "choose another -o")
+    if path.exists() and not config.overwrite:
+        raise OutputError(f"{path}: exists already", "--overwrite replaces it")
