@@ -8,7 +8,9 @@ FLOAT32 = {"rtol": 1e-5, "atol": 1e-5}
 """float32 sums of a few hundred values of size 1 against the same in float64."""
 
 
-def batch(lens, task="embed", *, scheduled=None, seq_lens=None, excluded=None, ids=None, params=None, states=None):
+def batch(
+    lens, task="embed", *, scheduled=None, seq_lens=None, excluded=None, ids=None, params=None, states=None
+):
     """Metadata with a built cursor; rows are whole unless `scheduled` and `seq_lens` say otherwise."""
     packed_ids = None if ids is None else torch.tensor([i for row in ids for i in row], dtype=torch.int64)
     metadata = PoolingMetadata(

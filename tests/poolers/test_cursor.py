@@ -75,7 +75,9 @@ def test_rows_must_be_consecutive():
 )
 def test_lengths_that_contradict_each_other_are_refused(scheduled, seq, prompt):
     row = len(scheduled) - 1
-    with pytest.raises(ValueError, match=f"row {row}: 1 <= {scheduled[row]} scheduled <= {seq[row]} computed"):
+    with pytest.raises(
+        ValueError, match=f"row {row}: 1 <= {scheduled[row]} scheduled <= {seq[row]} computed"
+    ):
         check_lengths(torch.tensor(scheduled), torch.tensor(seq), torch.tensor(prompt))
 
 

@@ -108,7 +108,14 @@ def test_ids_on_the_device_and_on_the_cpu_are_kept_apart():
 
 @pytest.mark.parametrize(
     "ids",
-    [torch.zeros(4), torch.zeros(6), torch.zeros(1, 3), torch.zeros(3, 3), torch.zeros(2, 2), torch.zeros(5, 1)],
+    [
+        torch.zeros(4),
+        torch.zeros(6),
+        torch.zeros(1, 3),
+        torch.zeros(3, 3),
+        torch.zeros(2, 2),
+        torch.zeros(5, 1),
+    ],
 )
 def test_token_ids_that_do_not_fit_are_refused(ids):
     with pytest.raises(PoolingError, match=r"do not fit rows of \[2, 3\] tokens"):
@@ -158,7 +165,9 @@ def build(rows, *, padded, with_excluded):
         prompt_token_ids_cpu=tensor,
         pooling_params=[PoolingParams(task="embed", step_tag_id=length) for length in lens],
         pooling_states=[PoolingStates([torch.tensor(length)]) for length in lens],
-        num_excluded_tokens_cpu=torch.tensor([row[1] for row in rows], dtype=torch.int64) if with_excluded else None,
+        num_excluded_tokens_cpu=torch.tensor([row[1] for row in rows], dtype=torch.int64)
+        if with_excluded
+        else None,
     )
     scheduled = torch.tensor([row[2] for row in rows], dtype=torch.int64)
     metadata.build_pooling_cursor(scheduled, scheduled, torch.device("cpu"))
@@ -189,7 +198,9 @@ def plain(metadata):
     )
 
 
-@given(rows=st.lists(ROW, min_size=1, max_size=6), cut=st.data(), padded=st.booleans(), excluded=st.booleans())
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=6), cut=st.data(), padded=st.booleans(), excluded=st.booleans()
+)
 def test_a_slice_of_metadata_is_the_metadata_of_the_slice(rows, cut, padded, excluded):
     start = cut.draw(st.integers(0, len(rows) - 1))
     stop = cut.draw(st.integers(start + 1, len(rows)))

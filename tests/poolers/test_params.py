@@ -144,7 +144,7 @@ def test_other_tasks_are_left_as_they_are(task):
 
 @pytest.mark.parametrize("task", ["embed", "token_embed"])
 def test_dimensions_need_a_matryoshka_model(task):
-    with pytest.raises(ValueError, match="declares no matryoshka dimensions.*all 32"):
+    with pytest.raises(ValueError, match=r"declares no matryoshka dimensions.*all 32"):
         PoolingParams(task=task, dimensions=16).verify(FakeSpec(is_matryoshka=False))
 
 
@@ -165,7 +165,7 @@ def test_without_a_list_all_dimensions_within_the_embedding_do(dimensions, train
 def test_with_a_list_only_trained_dimensions_do():
     model = FakeSpec(is_matryoshka=True, matryoshka_dimensions=(8, 16))
     PoolingParams(task="embed", dimensions=16).verify(model)
-    with pytest.raises(ValueError, match="dimensions=12 is not one the model was trained for.*8, 16"):
+    with pytest.raises(ValueError, match=r"dimensions=12 is not one the model was trained for.*8, 16"):
         PoolingParams(task="embed", dimensions=12).verify(model)
 
 
@@ -181,7 +181,9 @@ def test_checks_of_dimensions_come_in_order():
 @pytest.mark.parametrize("task", ["classify", "token_classify"])
 def test_classifiers_refuse_dimensions(task):
     model = FakeSpec(PoolerConfig(), is_matryoshka=True)
-    with pytest.raises(ValueError, match=f"task '{task}' does not understand dimensions .it understands use_act"):
+    with pytest.raises(
+        ValueError, match=f"task '{task}' does not understand dimensions .it understands use_act"
+    ):
         PoolingParams(task=task, dimensions=16).verify(model)
 
 
@@ -242,7 +244,7 @@ def test_late_chunking_and_steps_exclude_each_other():
 
 
 def test_foreign_parameters_are_refused_with_task_and_valid_names():
-    with pytest.raises(ConfigError, match="task 'classify' does not understand dimensions .*use_activation"):
+    with pytest.raises(ConfigError, match=r"task 'classify' does not understand dimensions .*use_activation"):
         PoolingParams(task="classify", dimensions=4).verify(FakeSpec())
 
 
