@@ -6,10 +6,10 @@ names file and key. Never: loads weights, imports torch or transformers, guesses
 
 from poolembed.runner.spec.dense import DenseSpec
 from poolembed.runner.spec.late_interaction import LateInteraction
-from poolembed.runner.spec.overrides import CONFIG_KEYS, KINDS, SETTINGS
 from poolembed.runner.spec.read import read_spec
 from poolembed.runner.spec.record import BgeM3Heads, ModelSpec
 from poolembed.runner.spec.rerank import LogitHead
+from poolembed.runner.spec.settings import CONFIG_KEYS, KINDS, SETTINGS
 from poolembed.runner.spec.templates import PairTemplate
 from poolembed.runner.spec.tokenizer import TokenizerSpec
 

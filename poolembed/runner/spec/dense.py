@@ -6,7 +6,7 @@ from poolembed.errors import ModelError
 from poolembed.runner.spec.checkpoint import Checkpoint
 from poolembed.runner.spec.document import Declared
 from poolembed.runner.spec.modules import Module
-from poolembed.runner.spec.weights import find_weights
+from poolembed.runner.spec.weights import Weights, find_weights
 
 WEIGHT_NAMES = ("linear.weight", "weight", "dense.weight")
 BIAS_NAMES = ("linear.bias", "bias", "dense.bias")
@@ -88,15 +88,21 @@ def read_dense(checkpoint: Checkpoint, module: Module, input_name: str) -> Dense
             f"{config.name}: in_features or out_features is missing", "download the module's folder again"
         )
     bias = config.flag("bias")
+    weights = find_weights(checkpoint.folder, module.folder)
+    if weights is None:
+        raise ModelError(
+            f"{module.folder} declares a Dense layer but holds no model.safetensors and no pytorch_model.bin",
+            "download the module's folder again",
+        )
     dense = DenseSpec(
         folder=module.folder,
-        files=_files(checkpoint, module),
+        files=weights.files,
         in_features=sizes[0].value,
         out_features=sizes[1].value,
         bias=bias.value if bias else True,
         activation=_activation(module),
     )
-    _check_shapes(checkpoint, dense)
+    _check_shapes(weights, dense)
     return dense
 
 
@@ -129,19 +135,8 @@ def _activation(module: Module) -> str:
     return name
 
 
-def _files(checkpoint: Checkpoint, module: Module) -> tuple[str, ...]:
-    weights = find_weights(checkpoint.folder, module.folder)
-    if weights is None:
-        raise ModelError(
-            f"{module.folder} declares a Dense layer but holds no model.safetensors and no pytorch_model.bin",
-            "download the module's folder again",
-        )
-    return weights.files
-
-
-def _check_shapes(checkpoint: Checkpoint, dense: DenseSpec) -> None:
-    weights = find_weights(checkpoint.folder, dense.folder)
-    if weights is None or weights.shapes is None:
+def _check_shapes(weights: Weights, dense: DenseSpec) -> None:
+    if weights.shapes is None:
         return
     shape = weights.shape(*WEIGHT_NAMES)
     if shape != (dense.out_features, dense.in_features):

@@ -67,8 +67,10 @@ class Document:
             ModelError: the value is something else.
         """
         found = self.declared(key)
-        if found is None or isinstance(found.value, bool):
-            return found  # type: ignore[return-value]
+        if found is None:
+            return None
+        if isinstance(found.value, bool):
+            return Declared(found.value, found.source)
         raise self.mistyped(key, "true or false")
 
     def integer(self, key: str) -> Declared[int] | None:
@@ -139,6 +141,19 @@ class Document:
             raise self.mistyped(key, "an object")
         inherited = dict.fromkeys(found.value, self.origins[key]) if key in self.origins else {}
         return Document(self.source(key), found.value, inherited)
+
+    def entries(self, key: str) -> list["Document"]:
+        """Return a list of objects, one document each; empty when it is absent or null.
+
+        Raises:
+            ModelError: the value is something else.
+        """
+        found = self.declared(key)
+        if found is None:
+            return []
+        if isinstance(found.value, list) and all(isinstance(item, dict) for item in found.value):
+            return [Document(self.source(key), item) for item in found.value]
+        raise self.mistyped(key, "a list of objects")
 
     def mistyped(self, key: str, expected: str) -> ModelError:
         """Return the error for a value of the wrong type."""

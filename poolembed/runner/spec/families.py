@@ -51,6 +51,9 @@ ABSOLUTE_ONLY = TABLE_ENCODERS | (OFFSET_ENCODERS - {"esm"})
 NATIVE_DESPITE_REMOTE_CODE = frozenset({"nomic_bert"})
 """Families released with their own code that transformers has since taken in, under the same key names."""
 
+NATIVE_ARCHITECTURES = frozenset({"Qwen2ForRewardModel", "Qwen2ForProcessRewardModel"})
+"""Classes released with their own code that are built here from parts of transformers."""
+
 LEFT_PADDING_TOKENIZERS = frozenset(
     {
         "CodeLlamaTokenizer",

@@ -4,7 +4,7 @@ from poolembed.errors import ConfigError, ModelError
 from poolembed.runner.spec.checkpoint import Checkpoint
 from poolembed.runner.spec.document import USER, Declared
 from poolembed.runner.spec.labels import declared_num_labels
-from poolembed.runner.spec.rerank import is_causal_reranker
+from poolembed.runner.spec.rerank import CAUSAL_SUFFIXES, is_causal_reranker
 from poolembed.tasks import PoolingTask, check_task
 
 TASKS: dict[str, tuple[PoolingTask, ...]] = {
@@ -126,6 +126,8 @@ def _by_architecture(checkpoint: Checkpoint) -> Declared[str]:
     if name.endswith("ForMaskedLM"):
         pooling = checkpoint.user.text("pooling")
         return Declared("embedding", USER) if pooling else Declared("sparse", source)
+    if name.endswith(CAUSAL_SUFFIXES) and "returned_token_ids" in checkpoint.user.data:
+        return Declared("process-reward", USER)
     if is_causal_reranker(checkpoint):
         return Declared("cross-encoder", source)
     return Declared("embedding", source)

@@ -166,9 +166,9 @@ def _read_activation(checkpoint: Checkpoint, problem: Declared[str] | None, num_
     if problem:
         return Declared(_PROBLEM_ACTIVATIONS.get(problem.value, several), problem.source)
     nested = checkpoint.config.section("sentence_transformers").text("activation_fn")
-    older = checkpoint.config.text("sbert_ce_default_activation_function")
-    if nested or older:
-        return _named_activation(nested or older, several)  # type: ignore[arg-type]
+    named = nested or checkpoint.config.text("sbert_ce_default_activation_function")
+    if named:
+        return _named_activation(named, several)
     return Declared(several, UNDECLARED)
 
 

@@ -85,6 +85,16 @@ def read_modules(folder: Path) -> tuple[Module, ...] | None:
     )
 
 
+def read_transformer_config(folder: Path, prefix: str) -> Document:
+    """Return the Transformer module's settings, under whichever name they are kept.
+
+    Raises:
+        ModelError: the file is not JSON.
+    """
+    documents = [read_document(folder, prefix + name) for name in TRANSFORMER_CONFIGS]
+    return next((document for document in documents if document.data), documents[0])
+
+
 def _read_module(folder: Path, entry: Document) -> Module:
     kind = _kind(entry)
     path = entry.text("path")
@@ -93,10 +103,11 @@ def _read_module(folder: Path, entry: Document) -> Module:
         raise ModelError(
             f"{entry.source('path')} {place!r} leads out of the model folder", "correct the file"
         )
-    names = TRANSFORMER_CONFIGS if kind.endswith("Transformer") else ("config.json",)
     prefix = f"{place}/" if place else ""
-    documents = [read_document(folder, prefix + name) for name in names]
-    config = next((document for document in documents if document.data), documents[0])
+    if kind.endswith("Transformer"):
+        config = read_transformer_config(folder, prefix)
+    else:
+        config = read_document(folder, prefix + "config.json")
     return Module(kind, place, config, str(entry.data["type"]).startswith("pylate."))
 
 

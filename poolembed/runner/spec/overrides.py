@@ -5,113 +5,47 @@ A key is a setting of ModelSpec or a key of config.json; any other is an error w
 
 import difflib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 
 from poolembed.config import PoolerConfig
 from poolembed.errors import ConfigError
 from poolembed.runner.spec.document import USER, Document
+from poolembed.runner.spec.settings import CONFIG_KEYS, SETTINGS
 
-KINDS = (
-    "embedding",
-    "sparse",
-    "late-interaction",
-    "cross-encoder",
-    "classifier",
-    "token-classifier",
-    "reward",
-    "process-reward",
+_OF_EVERY_KIND = frozenset(
+    {
+        "default_prompt_name",
+        "do_lower_case",
+        "kind",
+        "max_length",
+        "padding_side",
+        "prompts",
+        "returned_token_ids",
+        "step_tag_id",
+        "task",
+        "tok_pooling",
+        "token_types",
+        "use_activation",
+    }
 )
-"""What a checkpoint can be."""
-
-Parser = Callable[[str], object]
-
-
-def _choice(*names: str) -> Parser:
-    def parse(text: str) -> object:
-        if text in names:
-            return text
-        raise ValueError(f"one of {', '.join(names)}")
-
-    return parse
-
-
-def _flag(text: str) -> object:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    raise ValueError("true or false")
-
-
-def _count(text: str) -> object:
-    if text.isdigit() and text.isascii():
-        return int(text)
-    raise ValueError("a whole number, not negative")
-
-
-def _json(kind: type, expected: str) -> Parser:
-    def parse(text: str) -> object:
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
-            value = None
-        items = value.values() if isinstance(value, dict) else value
-        if (
-            isinstance(value, kind)
-            and isinstance(items, (list, type({}.values())))
-            and all(isinstance(item, str) for item in items)
-        ):
-            return value
-        raise ValueError(expected)
-
-    return parse
-
-
-_strings = _json(list, """a JSON list of strings, such as ["a", "b"]""")
-
-SETTINGS: dict[str, Parser] = {
-    "kind": _choice(*KINDS),
-    "pooling": str,
-    "include_prompt": _flag,
-    "normalize": _flag,
-    "activation": _choice("none", "sigmoid", "softmax"),
-    "max_length": _count,
-    "padding_side": _choice("left", "right"),
-    "do_lower_case": _flag,
-    "token_types": _flag,
-    "similarity": _choice("cosine", "dot", "euclidean", "manhattan", "MaxSim"),
-    "prompts": _json(dict, """a JSON object of strings, such as {"query": "query: "}"""),
-    "default_prompt_name": str,
-    "labels": _strings,
-    "template": str,
-    "query_prefix": str,
-    "document_prefix": str,
-    "query_length": _count,
-    "document_length": _count,
-    "query_expansion": _flag,
-    "attend_to_expansion": _flag,
-    "skiplist": _strings,
-    "step_tag_id": _count,
+_OF_A_HEAD = frozenset({"activation", "labels", "pooling"})
+_OF_KIND: dict[str, frozenset[str]] = {
+    "embedding": frozenset({"pooling", "include_prompt", "normalize", "similarity"}),
+    "sparse": frozenset({"similarity"}),
+    "late-interaction": frozenset(
+        {
+            "attend_to_expansion",
+            "document_length",
+            "document_prefix",
+            "query_expansion",
+            "query_length",
+            "query_prefix",
+            "skiplist",
+        }
+    ),
+    "cross-encoder": _OF_A_HEAD | {"template"},
 }
-"""Settings of ModelSpec that `--set` takes, with the parser of each."""
-
-CONFIG_KEYS: dict[str, type] = {
-    "architectures": list,
-    "classifier_from_token": list,
-    "classifier_pooling": str,
-    "id2label": dict,
-    "is_causal": bool,
-    "is_matryoshka": bool,
-    "is_original_qwen3_reranker": bool,
-    "matryoshka_dimensions": list,
-    "max_position_embeddings": int,
-    "method": str,
-    "model_type": str,
-    "num_labels": int,
-    "pad_token_id": int,
-    "problem_type": str,
-    "use_bidirectional_attention": bool,
-}
-"""Keys of config.json that are read here and may be missing from the file."""
 
 
 def split_settings(
@@ -167,6 +101,26 @@ def user_document(
     return Document(USER, merged, dict.fromkeys(merged, USER))
 
 
+def check_meaning(user: Document, kind: str) -> None:
+    """Check that everything the user chose has a meaning for a kind of model.
+
+    Args:
+        user: what the user chose.
+        kind: what the model is.
+
+    Raises:
+        ConfigError: something would be ignored; lists every such setting.
+    """
+    foreign = sorted(set(user.data) - _OF_EVERY_KIND - _OF_KIND.get(kind, _OF_A_HEAD))
+    if {"normalize", "use_activation"} <= set(user.data):
+        foreign.append("normalize together with use_activation")
+    if foreign:
+        raise ConfigError(
+            f"{', '.join(foreign)}: no meaning for a model of kind {kind!r}",
+            "leave it out, or choose the kind with --set kind=...",
+        )
+
+
 def _pooler_options(config: PoolerConfig) -> dict[str, object]:
     kind = config.pooling_type
     tokens = config.tok_pooling_type or (kind if kind in ("ALL", "STEP") else None)
@@ -176,6 +130,7 @@ def _pooler_options(config: PoolerConfig) -> dict[str, object]:
         "tok_pooling": tokens,
         "use_activation": config.use_activation,
         "step_tag_id": config.step_tag_id,
+        "returned_token_ids": list(config.returned_token_ids) if config.returned_token_ids else None,
     }
     return {name: value for name, value in options.items() if value is not None}
 

@@ -79,7 +79,7 @@ def read_embedding(checkpoint: Checkpoint, hidden_size: int, warnings: list[str]
             "say it: --pooling-type MEAN (or CLS, LAST)",
         )
     normalize = user.flag("use_activation") or user.flag("normalize") or declared.normalize
-    pooled_size = hidden_size * len(pooling.value.split("+"))
+    pooled_size = _token_size(checkpoint, hidden_size, warnings) * len(pooling.value.split("+"))
     _check_chain(pooled_size, declared.dense.value)
     return EmbeddingSettings(
         pooling=pooling,
@@ -88,6 +88,18 @@ def read_embedding(checkpoint: Checkpoint, hidden_size: int, warnings: list[str]
         normalize=normalize,
         pooled_size=pooled_size,
     )
+
+
+def _token_size(checkpoint: Checkpoint, hidden_size: int, warnings: list[str]) -> int:
+    """Return the width of a token vector; the Pooling module's word counts where config.json's differs."""
+    for module in checkpoint.modules_of("Pooling"):
+        declared = module.config.integer("embedding_dimension") or module.config.integer(
+            "word_embedding_dimension"
+        )
+        if declared and declared.value != hidden_size:
+            warnings.append(f"{declared.source} is {declared.value}, but config.json says {hidden_size}")
+            return declared.value
+    return hidden_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ from poolembed.runner.spec.checkpoint import Checkpoint
 from poolembed.runner.spec.document import UNDECLARED, Declared, Document
 from poolembed.runner.spec.families import known_prompts
 
+_ROLES = ("query", "document")
+
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
@@ -21,7 +23,7 @@ class Prompts:
     default_name: Declared[str | None]
 
 
-def read_prompts(checkpoint: Checkpoint, warnings: list[str]) -> Prompts:
+def read_prompts(checkpoint: Checkpoint, kind: str, warnings: list[str]) -> Prompts:
     """Return the prompts: the user's, sentence-transformers', config.json's, the family's.
 
     sentence-transformers writes empty placeholders for models without prompts; a set of nothing but
@@ -29,14 +31,18 @@ def read_prompts(checkpoint: Checkpoint, warnings: list[str]) -> Prompts:
 
     Args:
         checkpoint: the model.
+        kind: what it is; only embedding models are looked up by family.
         warnings: gets a line when a family that needs prompts declares none.
 
     Raises:
         ModelError: the default prompt has a name that no prompt has.
     """
     texts = _declared(checkpoint)
+    if texts and kind == "late-interaction" and "query_prefix" not in checkpoint.library.data:
+        # sentence-transformers 6 keeps the markers of the two roles as prompts; they are read as markers.
+        texts = Declared({k: v for k, v in texts.value.items() if k not in _ROLES}, texts.source)
     if texts is None:
-        family = known_prompts(checkpoint.name)
+        family = known_prompts(checkpoint.name) if kind == "embedding" else {}
         texts = Declared(family, f"known family ({checkpoint.name})") if family else Declared({}, UNDECLARED)
         if family:
             listed = ", ".join(f"{name} ({text!r})" for name, text in family.items())
@@ -45,7 +51,8 @@ def read_prompts(checkpoint: Checkpoint, warnings: list[str]) -> Prompts:
                 f"rows; choose with --prompt-name one of: {listed}"
             )
     default = checkpoint.user.text("default_prompt_name") or checkpoint.library.text("default_prompt_name")
-    if default is None:
+    placeholders = checkpoint.library.section("prompts").data
+    if default is None or (default.value not in texts.value and default.value in placeholders):
         return Prompts(texts, Declared(None, UNDECLARED))
     if default.value not in texts.value:
         raise ModelError(

@@ -11,19 +11,21 @@ from poolembed.runner.spec.checkpoint import (
     Checkpoint,
     locate_transformer,
     read_config,
-    refuse_config,
     require_tokenizer,
     require_weights,
 )
-from poolembed.runner.spec.document import UNDECLARED, USER, Declared, Document, read_document
+from poolembed.runner.spec.document import UNDECLARED, USER, Declared, read_document
 from poolembed.runner.spec.families import DECODERS, ENCODERS
 from poolembed.runner.spec.kinds import read_kind, read_tasks
 from poolembed.runner.spec.lengths import read_max_length, read_max_positions
+from poolembed.runner.spec.modules import read_transformer_config
 from poolembed.runner.spec.outputs import Draft, read_output
-from poolembed.runner.spec.overrides import split_settings, user_document
+from poolembed.runner.spec.overrides import check_meaning, split_settings, user_document
 from poolembed.runner.spec.prompts import read_prompts
 from poolembed.runner.spec.record import ModelSpec
+from poolembed.runner.spec.refusals import refuse_config
 from poolembed.runner.spec.tokenizer import read_tokenizer
+from poolembed.runner.spec.transformer import check_transformer
 
 _HIDDEN_SIZE_KEYS = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 _CONFIG_ARGUMENTS = ("config_args", "config_kwargs")
@@ -76,7 +78,7 @@ def _open(
     """Return the parsed folder and the keys of config.json that are not as on disk."""
     modules, subfolder = locate_transformer(folder)
     place = folder / subfolder
-    transformer = modules[0].config if modules else Document("sentence_bert_config.json", {})
+    transformer = modules[0].config if modules else read_transformer_config(folder, "")
     config = read_config(folder, subfolder)
     tokenizer_config = read_document(place, "tokenizer_config.json")
     changed: dict[str, object] = {}
@@ -108,7 +110,10 @@ def _open(
 
 def _read_identity(checkpoint: Checkpoint, draft: Draft) -> None:
     config = checkpoint.config
-    draft.put("kind", read_kind(checkpoint))
+    kind = read_kind(checkpoint)
+    check_meaning(checkpoint.user, kind.value)
+    check_transformer(checkpoint.transformer, kind.value)
+    draft.put("kind", kind)
     draft.put("architecture", Declared(checkpoint.architecture, config.source("architectures")))
     draft.put("model_type", Declared(checkpoint.model_type, config.source("model_type")))
     draft.put("hidden_size", _hidden_size(checkpoint))
@@ -134,7 +139,7 @@ def _read_text_settings(checkpoint: Checkpoint, draft: Draft) -> None:
     draft.put("max_positions", positions or Declared(None, UNDECLARED))
     lower = checkpoint.user.flag("do_lower_case") or checkpoint.transformer.flag("do_lower_case")
     draft.put("do_lower_case", lower or Declared(value=False, source=UNDECLARED))
-    prompts = read_prompts(checkpoint, draft.warnings)
+    prompts = read_prompts(checkpoint, draft.values["kind"], draft.warnings)
     draft.put("prompts", prompts.texts)
     draft.put("default_prompt_name", prompts.default_name)
 
@@ -148,7 +153,9 @@ def _settle(checkpoint: Checkpoint, draft: Draft, pooler_config: PoolerConfig) -
         has_logit_head=values["logit_head"] is not None,
         is_bge_m3=values["bge_m3"] is not None,
     )
-    draft.put("tasks", Declared(tasks, draft.sources["kind"]))
+    task = checkpoint.user.text("task")
+    draft.put("tasks", Declared(tasks, task.source if task else draft.sources["kind"]))
+    _require_label_count(checkpoint, draft)
     settled: dict[str, Any] = {
         "task": tasks[0],
         "pooling_type": None,
@@ -157,12 +164,21 @@ def _settle(checkpoint: Checkpoint, draft: Draft, pooler_config: PoolerConfig) -
         "use_activation": values["use_activation"],
         "step_tag_id": values["step_tag_id"] if values["tok_pooling"] == "STEP" else None,
     }
+    if values["logit_head"]:
+        settled["returned_token_ids"] = None
     return ModelSpec(
         **values,
         pooler_config=replace(pooler_config, **settled),
         warnings=tuple(draft.warnings),
         sources=draft.sources,
     )
+
+
+def _require_label_count(checkpoint: Checkpoint, draft: Draft) -> None:
+    """Tell the loader the number of outputs where transformers would count names and get another."""
+    labels, names = draft.values["labels"], checkpoint.config.section("id2label").data
+    if draft.values["logit_head"] is None and labels and len(names) != len(labels):
+        draft.values["config_overrides"]["id2label"] = {str(i): label for i, label in enumerate(labels)}
 
 
 def _hidden_size(checkpoint: Checkpoint) -> Declared[int]:

@@ -52,11 +52,14 @@ def to_json(spec: "ModelSpec") -> dict[str, object]:
 def rows(spec: "ModelSpec") -> tuple[Row, ...]:
     """Return (setting, value, source) for every setting that means something for this kind of model."""
     values = to_json(spec)
-    values["pooling"] = spec.pooling
-    values["weight_files"] = ", ".join(spec.weight_files)
-    values["padding_side"] = spec.padding_side
-    values["use_activation"] = spec.use_activation
-    return tuple((name, values[name], source) for name, source in spec.sources.items() if name in values)
+    values.update(
+        pooling=spec.pooling,
+        tok_pooling=spec.tok_pooling,
+        padding_side=spec.padding_side,
+        template=spec.template.name if spec.template else None,
+        tokenizer=spec.tokenizer.class_in_config,
+    )
+    return tuple((name, values[name], source) for name, source in spec.sources.items())
 
 
 def purposes(spec: "ModelSpec") -> list[str]:
@@ -95,6 +98,8 @@ def _embedding_json(spec: "ModelSpec") -> dict[str, object]:
         "dense": [_dense_json(layer) for layer in spec.dense],
         "dimension": spec.embedding_size,
     }
+    if spec.bge_m3:
+        result["bge_m3"] = {"colbert": spec.bge_m3.colbert, "sparse": spec.bge_m3.sparse}
     late = spec.late_interaction
     if late is None:
         names = [_LIBRARY_NAMES.get(name, name) for name in spec.pooling.split("+")]

@@ -82,7 +82,7 @@ def read_logit_head(checkpoint: Checkpoint) -> Declared[LogitHead] | None:
     if not checkpoint.architecture.endswith(CAUSAL_SUFFIXES):
         return None
     tied = checkpoint.config.flag("tie_word_embeddings")
-    if tied and not tied.value and checkpoint.weights.lacks("lm_head", "output"):
+    if tied and not tied.value and checkpoint.weights.lacks("lm_head", "embed_out", "output.weight"):
         raise ModelError(
             f"{tied.source} is false, but {checkpoint.weights.files[0]} has no lm_head.weight",
             "download the model again",
@@ -129,7 +129,7 @@ def _no_template(checkpoint: Checkpoint, warnings: list[str]) -> Declared[PairTe
     if is_language_model:
         warnings.append(
             f"{checkpoint.architecture} scores pairs, but declares no prompt to put them in; without the prompt "
-            "it was trained with its scores mean nothing: --set template=qwen3-reranker (or another, or none)"
+            "it was trained with its scores mean nothing; choose one with --set template=qwen3-reranker"
         )
     return Declared(None, "nothing declared")
 

@@ -1,5 +1,6 @@
 """What the tokenizer files say, as far as it can be read without building the tokenizer."""
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -44,16 +45,21 @@ class Vocabulary:
 
     def __init__(self, tokenizer: Document) -> None:
         self._ids = _model_tokens(tokenizer)
-        added = tokenizer.data.get("added_tokens") or []
-        for entry in added if isinstance(added, list) else []:
-            self._ids[str(entry["content"])] = int(entry["id"])
+        for entry in tokenizer.entries("added_tokens"):
+            content, token_id = entry.text("content"), entry.integer("id")
+            if content and token_id:
+                self._ids[content.value] = token_id.value
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def token_id(self, token: str) -> int | None:
-        """Return the id of a token, or of the same text as the start of a word; None when unknown."""
+        """Return the id of a token; None when it is unknown."""
         return self._ids.get(token)
+
+    def token(self, token_id: int) -> str | None:
+        """Return the text of a token; None when no token has that id."""
+        return next((token for token, number in self._ids.items() if number == token_id), None)
 
     def require(self, tokens: Iterable[str], asked_by: str) -> tuple[int, ...]:
         """Return the ids of `tokens`.
@@ -103,6 +109,9 @@ def read_tokenizer(
 
 def usable_length(config: Document) -> Declared[int] | None:
     """Return `model_max_length` of tokenizer_config.json; None when absent or a sentinel."""
+    raw = config.data.get("model_max_length")
+    if isinstance(raw, float) and raw >= MAX_LENGTH_SENTINEL:
+        return None
     length = config.integer("model_max_length")
     return length if length and 0 < length.value < MAX_LENGTH_SENTINEL else None
 
@@ -129,35 +138,30 @@ def _default_side(class_name: Declared[str] | None, model_type: str) -> Declared
 
 def _processors(processor: Document) -> list[Document]:
     """Return a post-processor's parts, itself when it is none of several."""
-    parts = processor.data.get("processors")
-    if isinstance(parts, list):
-        return [Document(processor.name, part) for part in parts]
-    return [processor]
+    return processor.entries("processors") or [processor]
 
 
 def _single_template(processor: Document) -> str:
     for part in _processors(processor):
         kind = part.data.get("type")
         if kind == "TemplateProcessing":
-            return " ".join(_piece(piece) for piece in _pieces(part, "single"))
+            return " ".join(_piece(piece) for piece in part.entries("single"))
         if kind in ("RobertaProcessing", "BertProcessing"):
-            cls, sep = (part.data[name] for name in ("cls", "sep"))
-            return f"{_first(cls)} $A {_first(sep)}"
+            return f"{_special(part, 'cls')} $A {_special(part, 'sep')}"
     return "$A"
 
 
-def _pieces(template: Document, key: str) -> list[dict[str, dict[str, object]]]:
-    pieces = template.data.get(key)
-    return pieces if isinstance(pieces, list) else []
+def _piece(piece: Document) -> str:
+    """Return how one piece of a template is written: `$A` for the text, else the special token."""
+    sequence = piece.section("Sequence").text("id")
+    special = piece.section("SpecialToken").text("id")
+    return f"${sequence.value}" if sequence else special.value if special else "?"
 
 
-def _piece(piece: dict[str, dict[str, object]]) -> str:
-    ((kind, content),) = piece.items()
-    return f"${content['id']}" if kind == "Sequence" else str(content["id"])
-
-
-def _first(pair: object) -> str:
-    return str(pair[0]) if isinstance(pair, list) and pair else ""
+def _special(processor: Document, key: str) -> str:
+    """Return the token of a `[token, id]` pair."""
+    pair = processor.data.get(key)
+    return str(pair[0]) if isinstance(pair, list) and pair else "?"
 
 
 def _token_types(tokenizer: Document, config: Document, user: Document) -> Declared[bool]:
@@ -171,9 +175,7 @@ def _token_types(tokenizer: Document, config: Document, user: Document) -> Decla
     for part in _processors(tokenizer.section("post_processor")):
         kind = part.data.get("type")
         if kind == "TemplateProcessing":
-            second = any(
-                content.get("type_id") == 1 for piece in _pieces(part, "pair") for content in piece.values()
-            )
+            second = any('"type_id": 1' in json.dumps(piece.data) for piece in part.entries("pair"))
             return Declared(second, "tokenizer.json: post_processor")
         if kind in ("RobertaProcessing", "BertProcessing"):
             return Declared(kind == "BertProcessing", "tokenizer.json: post_processor")
