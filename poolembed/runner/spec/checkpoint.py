@@ -31,7 +31,6 @@ class Checkpoint:
         subfolder: where config.json, tokenizer and weights are, relative to `folder`.
         modules: entries of modules.json; None without that file.
         config: config.json with the user's changes.
-        declared_config: config.json as it is on disk.
         user: what the user chose, under the names of ModelSpec's settings.
         library: config_sentence_transformers.json.
         transformer: settings of the Transformer module (sentence_bert_config.json).

@@ -1,4 +1,4 @@
-"""Output of models that give vectors: pooled (embedding), lexical (sparse), one a token (late interaction)."""
+"""Output of models that give vectors: pooled ones, lexical ones, or one a token."""
 
 from poolembed.errors import ModelError
 from poolembed.runner.spec.checkpoint import Checkpoint
@@ -17,6 +17,11 @@ _BGE_M3_FILES = ("colbert_linear.pt", "sparse_linear.pt")
 
 
 def fill_embedding(checkpoint: Checkpoint, draft: Draft) -> None:
+    """Fill in pooling, Dense layers, normalisation, matryoshka sizes and similarity.
+
+    Raises:
+        ModelError: the modules describe another kind, or something does not fit together.
+    """
     if checkpoint.modules_of("SpladePooling", "LogitScore", "MultiVectorMask"):
         raise ModelError(
             "modules.json does not describe an embedding model", "leave out --set kind=embedding"
@@ -64,7 +69,11 @@ def _read_similarity(checkpoint: Checkpoint, draft: Draft, default: str) -> None
 
 
 def fill_sparse(checkpoint: Checkpoint, draft: Draft) -> None:
-    """Read a SPLADE model: the maximum over tokens of log(1 + relu(logits)) of a masked-language head."""
+    """Fill in a SPLADE model: the maximum over tokens of log(1 + relu(logits)) of a masked-language head.
+
+    Raises:
+        ModelError: another strategy or module is declared, or the head has no weights.
+    """
     source = UNDECLARED
     if checkpoint.modules is None:
         draft.warnings.append(
@@ -106,6 +115,11 @@ def _require_splade_modules(checkpoint: Checkpoint) -> None:
 
 
 def fill_late_interaction(checkpoint: Checkpoint, draft: Draft) -> None:
+    """Fill in projection, markers, lengths, expansion and skip list.
+
+    Raises:
+        ModelError: a module is not supported, or the projection is missing.
+    """
     kinds = {module.kind for module in (checkpoint.modules or ())[1:]}
     if kinds - {"Dense", "MultiVectorMask", "Normalize", "Dropout"}:
         raise ModelError(

@@ -18,11 +18,20 @@ _RAW_ARCHITECTURES = frozenset({"JambaForSequenceClassification"})
 
 
 def fill_classifier(checkpoint: Checkpoint, draft: Draft) -> None:
-    head = read_head(checkpoint, draft.warnings)
-    _put_head(checkpoint, draft, head)
+    """Fill in labels, activation and pooling of a sequence or token classifier.
+
+    Raises:
+        ModelError: the head has no weights, or its labels or activation are not understood.
+    """
+    _put_head(checkpoint, draft, read_head(checkpoint, draft.warnings))
 
 
 def fill_cross_encoder(checkpoint: Checkpoint, draft: Draft) -> None:
+    """Fill in the head of a model that scores pairs, and the prompt it puts them in.
+
+    Raises:
+        ModelError: a module is not supported, or head, tokens or template are missing.
+    """
     extra = [module.kind for module in (checkpoint.modules or ())[1:] if module.kind != "LogitScore"]
     if extra:
         raise ModelError(
@@ -38,6 +47,12 @@ def fill_cross_encoder(checkpoint: Checkpoint, draft: Draft) -> None:
 
 
 def fill_reward(checkpoint: Checkpoint, draft: Draft) -> None:
+    """Fill in a reward model: one value a token, or one judgement a step.
+
+    Raises:
+        ModelError: the head has no weights, or nothing says which token ends a step.
+        ConfigError: a language model is to judge steps without being told how.
+    """
     if checkpoint.architecture.endswith(CAUSAL_SUFFIXES):
         _read_vocabulary_reward(checkpoint, draft)
         return

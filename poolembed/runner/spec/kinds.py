@@ -111,12 +111,8 @@ def _by_modules(checkpoint: Checkpoint) -> Declared[str] | None:
 def _by_architecture(checkpoint: Checkpoint) -> Declared[str]:
     name = checkpoint.architecture
     source = checkpoint.config.source("architectures")
-    if name in _REWARDS:
-        return Declared(_REWARDS[name], source)
     if "Reward" in name:
-        raise ModelError(
-            f"{source}: {name} is not supported", f"supported reward heads: {', '.join(_REWARDS)}"
-        )
+        return _reward_kind(name, source)
     if "ColBERT" in name:
         return Declared("late-interaction", source)
     if name.endswith("ForTokenClassification"):
@@ -124,13 +120,18 @@ def _by_architecture(checkpoint: Checkpoint) -> Declared[str]:
     if name.endswith("ForSequenceClassification"):
         return _sequence_kind(checkpoint, source)
     if name.endswith("ForMaskedLM"):
-        pooling = checkpoint.user.text("pooling")
-        return Declared("embedding", USER) if pooling else Declared("sparse", source)
+        return Declared("embedding", USER) if checkpoint.user.text("pooling") else Declared("sparse", source)
     if name.endswith(CAUSAL_SUFFIXES) and "returned_token_ids" in checkpoint.user.data:
         return Declared("process-reward", USER)
-    if is_causal_reranker(checkpoint):
-        return Declared("cross-encoder", source)
-    return Declared("embedding", source)
+    return Declared("cross-encoder" if is_causal_reranker(checkpoint) else "embedding", source)
+
+
+def _reward_kind(name: str, source: str) -> Declared[str]:
+    if name not in _REWARDS:
+        raise ModelError(
+            f"{source}: {name} is not supported", f"supported reward heads: {', '.join(_REWARDS)}"
+        )
+    return Declared(_REWARDS[name], source)
 
 
 def _sequence_kind(checkpoint: Checkpoint, source: str) -> Declared[str]:

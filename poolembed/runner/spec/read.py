@@ -15,11 +15,12 @@ from poolembed.runner.spec.checkpoint import (
     require_weights,
 )
 from poolembed.runner.spec.document import UNDECLARED, USER, Declared, read_document
+from poolembed.runner.spec.draft import Draft
 from poolembed.runner.spec.families import DECODERS, ENCODERS
 from poolembed.runner.spec.kinds import read_kind, read_tasks
 from poolembed.runner.spec.lengths import read_max_length, read_max_positions
 from poolembed.runner.spec.modules import read_transformer_config
-from poolembed.runner.spec.outputs import Draft, read_output
+from poolembed.runner.spec.outputs import read_output
 from poolembed.runner.spec.overrides import check_meaning, split_settings, user_document
 from poolembed.runner.spec.prompts import read_prompts
 from poolembed.runner.spec.record import ModelSpec

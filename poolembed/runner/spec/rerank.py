@@ -128,8 +128,8 @@ def _no_template(checkpoint: Checkpoint, warnings: list[str]) -> Declared[PairTe
     is_language_model = re.match(r"(Qwen|Llama|Mistral|Gemma|Phi)", checkpoint.architecture) is not None
     if is_language_model:
         warnings.append(
-            f"{checkpoint.architecture} scores pairs, but declares no prompt to put them in; without the prompt "
-            "it was trained with its scores mean nothing; choose one with --set template=qwen3-reranker"
+            f"{checkpoint.architecture} scores pairs, but declares no prompt to put them in; without the "
+            "prompt it was trained with its scores mean nothing; choose one with --set template=NAME"
         )
     return Declared(None, "nothing declared")
 
