@@ -97,6 +97,8 @@ def _embedding_json(spec: "ModelSpec") -> dict[str, object]:
         "similarity": spec.similarity,
         "dense": [_dense_json(layer) for layer in spec.dense],
         "dimension": spec.embedding_size,
+        "is_matryoshka": spec.is_matryoshka,
+        "matryoshka_dimensions": list(spec.matryoshka_dimensions) if spec.matryoshka_dimensions else None,
     }
     if spec.bge_m3:
         result["bge_m3"] = {"colbert": spec.bge_m3.colbert, "sparse": spec.bge_m3.sparse}
@@ -105,10 +107,6 @@ def _embedding_json(spec: "ModelSpec") -> dict[str, object]:
         names = [_LIBRARY_NAMES.get(name, name) for name in spec.pooling.split("+")]
         result["pooling_type"] = names[0] if len(names) == 1 else names
         result["pooling_includes_prompt"] = spec.include_prompt
-        result["is_matryoshka"] = spec.is_matryoshka
-        result["matryoshka_dimensions"] = (
-            list(spec.matryoshka_dimensions) if spec.matryoshka_dimensions else None
-        )
         return result
     result.update({name: getattr(late, name) for name in late.__slots__})
     result["dim"] = spec.embedding_size
