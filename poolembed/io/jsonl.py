@@ -68,7 +68,8 @@ class JsonlReader:
         """Return the first row that the plan would refuse, reading no more than needed to know."""
         if all(self._columns.is_complete(column) for column in plan.fields.values()):
             return None
-        return next((reject for piece in self.pieces(plan) for _, reject in piece.rejects), None)
+        texts = ReadPlan(pa.schema([]), plan.fields)
+        return next((reject for piece in self.pieces(texts) for _, reject in piece.rejects), None)
 
     def pieces(self, plan: ReadPlan) -> Iterator[Piece]:
         """Yield the rows in order.

@@ -37,6 +37,8 @@ def is_own_output(path: Path) -> bool:
 
 def is_text(kind: pa.DataType) -> bool:
     """Return whether values of an Arrow type are strings."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return is_text(kind.storage_type)
     if pa.types.is_dictionary(kind):
         return is_text(kind.value_type)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
@@ -181,6 +183,9 @@ def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
 
 
 def _plain(array: pa.Array) -> pa.Array:
+    """Return an array of texts of any kind as large_string."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     return array.cast(pa.large_string())
