@@ -91,11 +91,20 @@ class JsonlReader:
             except RowError as problem:
                 builder.refuse(line, self._reject(line, problem))
             if builder.is_full:
-                yield builder.finish()
+                yield self._finished(builder)
                 builder = _PieceBuilder(self.label, self._columns, plan, exact)
         if num_rows != self.num_rows:
             raise changed(self.label)
-        yield builder.finish()
+        yield self._finished(builder)
+
+    def _finished(self, builder: "_PieceBuilder") -> Piece:
+        try:
+            return builder.finish()
+        except (ValueError, TypeError, OverflowError) as error:
+            # The survey declared types that hold every value, unless other values stand there now.
+            if self._file.state() != self._state:
+                raise changed(self.label) from error
+            raise
 
     def _lines(self) -> Iterator[Line]:
         return numbered_lines(self.label, self._file.open)
