@@ -24,7 +24,11 @@ class Whole:
 
     @property
     def table(self) -> pa.Table:
-        return pa.concat_tables([chunk.table for chunk in self.chunks]) if self.chunks else self.schema.empty_table()
+        return (
+            pa.concat_tables([chunk.table for chunk in self.chunks])
+            if self.chunks
+            else self.schema.empty_table()
+        )
 
     @property
     def texts(self) -> list[str]:

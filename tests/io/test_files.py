@@ -38,7 +38,11 @@ def test_standard_input_takes_its_place_among_files(read, write):
 
 def test_bad_rows_of_standard_input_are_named():
     with pytest.raises(InputError, match="<stdin>:2: the text in 'text' is null"):
-        open_source(InputConfig(paths=("-",)), [TextRole("text", ("text",))], io.BytesIO(b'{"text":"a"}\n{"text":null}'))
+        open_source(
+            InputConfig(paths=("-",)),
+            [TextRole("text", ("text",))],
+            io.BytesIO(b'{"text":"a"}\n{"text":null}'),
+        )
 
 
 def test_the_copy_is_gone_after_a_failed_survey_and_after_reading():
@@ -49,7 +53,9 @@ def test_the_copy_is_gone_after_a_failed_survey_and_after_reading():
     with pytest.raises(InputError):
         open_source(InputConfig(paths=("-",)), [TextRole("text", ("text",))], io.BytesIO(b"broken"))
     assert num_open() == before
-    with open_source(InputConfig(paths=("-",)), [TextRole("text", ("text",))], io.BytesIO(b'{"text":"a"}')) as source:
+    with open_source(
+        InputConfig(paths=("-",)), [TextRole("text", ("text",))], io.BytesIO(b'{"text":"a"}')
+    ) as source:
         assert len(list(source.chunks(9, 9))) == 1
     assert num_open() == before
 
@@ -74,12 +80,16 @@ with open_source(InputConfig(paths=("-",)), [TextRole("text", ("text",))]) as so
 
 
 def test_what_is_piped_into_the_process_is_read():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], input=b'{"text": "a"}\n', capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], input=b'{"text": "a"}\n', capture_output=True, check=True
+    )
     assert done.stdout == b"[['a']]\n"
 
 
 def test_a_closed_standard_input_is_told():
-    done = subprocess.run(f"{sys.executable} -c '{SCRIPT}' <&-", shell=True, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        f"{sys.executable} -c '{SCRIPT}' <&-", shell=True, capture_output=True, text=True, check=False
+    )
     assert "InputError: standard input is closed (pipe JSON Lines into the command)" in done.stderr
 
 

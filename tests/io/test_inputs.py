@@ -91,7 +91,12 @@ def test_a_damaged_parquet_file_in_a_directory_is_named(tmp_path):
 def test_a_glob_gives_supported_files_by_name(tmp_path):
     touch(tmp_path, "b.jsonl", "a.jsonl", "a.txt", ".c.jsonl", "d/e.jsonl", "d/f/g.jsonl")
     assert names(tmp_path / "*", below=tmp_path) == ["a.jsonl", "b.jsonl"]
-    assert names(tmp_path / "**" / "*.jsonl", below=tmp_path) == ["a.jsonl", "b.jsonl", "d/e.jsonl", "d/f/g.jsonl"]
+    assert names(tmp_path / "**" / "*.jsonl", below=tmp_path) == [
+        "a.jsonl",
+        "b.jsonl",
+        "d/e.jsonl",
+        "d/f/g.jsonl",
+    ]
     assert names(tmp_path / "[b].jsonl", below=tmp_path) == ["b.jsonl"]
 
 
@@ -101,7 +106,9 @@ def test_a_file_whose_name_looks_like_a_glob_is_that_file(tmp_path):
     assert names(tmp_path / "d[1]", below=tmp_path) == ["d[1]/e.jsonl"]
 
 
-@pytest.mark.parametrize(("pattern", "what"), [("*.jsonl", "nothing"), ("*.md", "1 names, none a readable file")])
+@pytest.mark.parametrize(
+    ("pattern", "what"), [("*.jsonl", "nothing"), ("*.md", "1 names, none a readable file")]
+)
 def test_a_glob_without_input_is_an_error(tmp_path, pattern, what):
     touch(tmp_path, "README.md")
     with pytest.raises(InputError, match=f"the pattern matches {what}"):

@@ -38,7 +38,9 @@ def test_json_text_of_an_exact_record_reads_back_as_the_record(record):
     assert json.loads(json_text(parsed)) == record
 
 
-@pytest.mark.parametrize("number", ["1.10", "1E5", "-0", "0.1000000000000000055", "123456789012345678901234567890"])
+@pytest.mark.parametrize(
+    "number", ["1.10", "1E5", "-0", "0.1000000000000000055", "123456789012345678901234567890"]
+)
 def test_exact_numbers_keep_their_digits(number):
     record, _ = parse(f'{{"a": {number}, "b": [{{"c": {number}}}]}}', exact=True)
     assert record["a"] == JsonNumber(number)
@@ -59,7 +61,17 @@ def test_an_integer_too_long_for_python_keeps_its_digits_and_leaves_the_others_a
 
 @pytest.mark.parametrize(
     "line",
-    ["{", '{"a": 1,}', "{'a': 1}", '{"a": 01}', '{"a": .5}', '{"a": 1} {"b": 2}', '{"a": "\x01"}', "nonsense", '{"a": "\\x"}'],
+    [
+        "{",
+        '{"a": 1,}',
+        "{'a': 1}",
+        '{"a": 01}',
+        '{"a": .5}',
+        '{"a": 1} {"b": 2}',
+        '{"a": "\x01"}',
+        "nonsense",
+        '{"a": "\\x"}',
+    ],
 )
 def test_broken_json_is_told_with_its_place(line):
     with pytest.raises(RowError, match=r"at character \d+") as caught:
@@ -106,7 +118,9 @@ def test_many_brackets_side_by_side_are_not_deep():
 
 
 def test_lone_surrogates_are_replaced_everywhere_and_their_columns_named():
-    record, repaired = parse(r'{"text": "a\ud800b", "n": {"k\uDC00": ["\udfff", 1]}, "ok": "c", "x\ud801": 1}')
+    record, repaired = parse(
+        r'{"text": "a\ud800b", "n": {"k\uDC00": ["\udfff", 1]}, "ok": "c", "x\ud801": 1}'
+    )
     assert record == {"text": "a\ufffdb", "n": {"k\ufffd": ["\ufffd", 1]}, "ok": "c", "x\ufffd": 1}
     assert repaired == {"text", "n", "x\ufffd"}
 

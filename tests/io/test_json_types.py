@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from poolembed.io.json_rows import parse_row
 from poolembed.io.json_types import MAX_STRUCT_DEPTH, MAX_STRUCT_KEYS, JsonShape
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+)
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -50,12 +56,23 @@ def column(*values: str) -> pa.Array:
         (['[1, "a"]', "[[2]]"], pa.list_(pa.string()), [["1", "a"], ["[2]"]]),
         (["[1]", "2"], pa.string(), ["[1]", "2"]),
         (['{"a": 1}', "[1]", '"x"'], pa.string(), ['{"a":1}', "[1]", "x"]),
-        (['{"a": 1}', '{"b": "x"}'], pa.struct([("a", pa.int64()), ("b", pa.string())]), [{"a": 1, "b": None}, {"a": None, "b": "x"}]),
+        (
+            ['{"a": 1}', '{"b": "x"}'],
+            pa.struct([("a", pa.int64()), ("b", pa.string())]),
+            [{"a": 1, "b": None}, {"a": None, "b": "x"}],
+        ),
         (["{}", "null"], pa.string(), ["{}", None]),
         (['{"a": {}}'], pa.struct([("a", pa.string())]), [{"a": "{}"}]),
-        (['[{"a": 1.10}, {"a": "x"}]'], pa.list_(pa.struct([("a", pa.string())])), [[{"a": "1.10"}, {"a": "x"}]]),
-        (['{"a": 1, "b": [1]}', '{"a": "x", "b": null}', "null"], pa.struct([("a", pa.string()), ("b", pa.list_(pa.int64()))]),
-         [{"a": "1", "b": [1]}, {"a": "x", "b": None}, None]),
+        (
+            ['[{"a": 1.10}, {"a": "x"}]'],
+            pa.list_(pa.struct([("a", pa.string())])),
+            [[{"a": "1.10"}, {"a": "x"}]],
+        ),
+        (
+            ['{"a": 1, "b": [1]}', '{"a": "x", "b": null}', "null"],
+            pa.struct([("a", pa.string()), ("b", pa.list_(pa.int64()))]),
+            [{"a": "1", "b": [1]}, {"a": "x", "b": None}, None],
+        ),
     ],
 )
 def test_types_follow_the_values(values, kind, expected):
@@ -72,7 +89,9 @@ def test_more_keys_than_a_struct_takes_become_json_text():
 
 
 def test_as_many_keys_as_a_struct_takes_stay_a_struct():
-    assert pa.types.is_struct(column(*[json.dumps({f"k{number}": 1}) for number in range(MAX_STRUCT_KEYS)]).type)
+    assert pa.types.is_struct(
+        column(*[json.dumps({f"k{number}": 1}) for number in range(MAX_STRUCT_KEYS)]).type
+    )
 
 
 def test_objects_nested_very_deep_become_json_text_there():

@@ -30,7 +30,9 @@ BAD_LINES = [
 
 
 def test_columns_keep_their_types_and_order(write, read):
-    whole = read(write("a.jsonl", {"id": 1, "text": "x", "when": "2024-01-01"}, {"text": "y", "ok": True, "id": 2}))
+    whole = read(
+        write("a.jsonl", {"id": 1, "text": "x", "when": "2024-01-01"}, {"text": "y", "ok": True, "id": 2})
+    )
     assert whole.schema == pa.schema(
         [("id", pa.int64()), ("text", pa.string()), ("when", pa.string()), ("ok", pa.bool_())]
     )
@@ -58,7 +60,10 @@ def test_ids_are_never_read_as_dates_or_doubles_and_may_change_type(write, read)
 
 
 def test_numbers_in_a_mixed_column_keep_their_digits_and_other_columns_their_types(write, read):
-    lines = ['{"text": "x", "version": 1.10, "n": 3, "f": 2.5}', '{"text": "y", "version": "1.10.1", "n": 4, "f": 3}']
+    lines = [
+        '{"text": "x", "version": 1.10, "n": 3, "f": 2.5}',
+        '{"text": "y", "version": "1.10.1", "n": 4, "f": 3}',
+    ]
     assert read(write("a.jsonl", *lines)).table.to_pylist() == [
         {"text": "x", "version": "1.10", "n": 3, "f": 2.5},
         {"text": "y", "version": "1.10.1", "n": 4, "f": 3.0},
@@ -102,7 +107,11 @@ def test_texts_arrive_as_they_are(write, read, text):
 
 
 def test_lone_surrogates_are_replaced_and_their_rows_counted(write, read):
-    lines = [r'{"text": "a\ud800b", "note": "\udfff"}', r'{"text": "\ud83d\ude00", "note": "n\udfff"}', '{"text": "c", "note": "d"}']
+    lines = [
+        r'{"text": "a\ud800b", "note": "\udfff"}',
+        r'{"text": "\ud83d\ude00", "note": "n\udfff"}',
+        '{"text": "c", "note": "d"}',
+    ]
     whole = read(write("a.jsonl", *lines))
     assert whole.texts == ["a\ufffdb", "😀", "c"]
     assert whole.table["note"].to_pylist() == ["\ufffd", "n\ufffd", "d"]

@@ -10,7 +10,10 @@ from poolembed.io.lines import numbered_lines
 
 
 def lines(data: bytes, **limits):
-    return [(line.number, line.data, line.whole) for line in numbered_lines("x.jsonl", lambda: io.BytesIO(data), **limits)]
+    return [
+        (line.number, line.data, line.whole)
+        for line in numbered_lines("x.jsonl", lambda: io.BytesIO(data), **limits)
+    ]
 
 
 class BrokenDisk(io.RawIOBase):

@@ -25,7 +25,9 @@ def test_suffix_and_stem(name, suffix, base):
 
 
 def test_parts_sort_by_name_in_the_order_of_chunks():
-    assert [part_name(index) for index in (0, 9, 10, 99_999)] == sorted(part_name(index) for index in (0, 9, 10, 99_999))
+    assert [part_name(index) for index in (0, 9, 10, 99_999)] == sorted(
+        part_name(index) for index in (0, 9, 10, 99_999)
+    )
 
 
 def test_rejects_stand_beside_the_output():

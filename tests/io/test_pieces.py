@@ -57,7 +57,9 @@ def test_chunks_are_those_of_a_plain_loop_however_the_pieces_are_cut(rows, sizes
         assert chunk.table["number"].to_pylist() == good
         assert chunk.texts["text"] == [str(number) for number in good]
         assert chunk.places == tuple(("f", number) for number in good)
-        assert [reject.row for reject in chunk.rejects] == [number for number in numbers if not rows[number][1]]
+        assert [reject.row for reject in chunk.rejects] == [
+            number for number in numbers if not rows[number][1]
+        ]
         assert chunk.num_replaced == sum(rows[number][2] for number in good)
         assert chunk.num_rows == len(good)
 
