@@ -4,12 +4,14 @@ Lengths are decided by the model's declaration alone: padding and truncation sto
 are switched off.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from poolembed.errors import ConfigError
 from poolembed.runner.packing import TokenizedRows
 
 # Characters of a text that are looked at first, per token wanted. Natural text has 2 to 6 characters
@@ -19,6 +21,10 @@ MIN_CHARS = 4096
 
 # The last tokens before a cut may differ from those of the whole text, so that many are thrown away.
 CUT_MARGIN_TOKENS = 64
+
+# Where a word ends: no tokenizer lets what follows the blank decide the tokens before it, or the reverse.
+_FIRST_WORD_END = re.compile(r"\S(?= )")
+_LAST_WORD_END = re.compile(r".*\S(?= )", re.DOTALL)
 
 # Texts handed to the tokenizer at once: enough for its threads, little enough to hold all its records.
 TEXTS_PER_CALL = 512
@@ -32,6 +38,9 @@ class RowTokenizer:
         max_length: most tokens of a row, special tokens included.
         prompt: text put before every text.
         pools_prompt: whether the prompt's tokens take part in pooling.
+
+    Raises:
+        ConfigError: `max_length` has no room for a token of text beside the special ones.
     """
 
     def __init__(
@@ -42,6 +51,12 @@ class RowTokenizer:
         prompt: str = "",
         pools_prompt: bool = True,
     ) -> None:
+        num_special = tokenizer.num_special_tokens_to_add()
+        if max_length <= num_special:
+            raise ConfigError(
+                f"a maximum length of {max_length} has no room for text beside {num_special} special tokens",
+                f"--max-length must be at least {num_special + 1} for this model",
+            )
         self.max_length = max_length
         self.prompt = prompt
         self._backend = tokenizer.backend_tokenizer
@@ -82,7 +97,7 @@ class RowTokenizer:
     def _encode(self, texts: Sequence[str]) -> Iterator[tuple[Any, bool]]:
         limit = max(MIN_CHARS, CHARS_PER_TOKEN * self.max_length)
         prompted = [self.prompt + text for text in texts]
-        pieces = [self._cut(text, limit) for text in prompted]
+        pieces = [self._cut(text, limit)[0] for text in prompted]
         encodings = self._backend.encode_batch_fast(pieces)
         for text, piece, encoding in zip(prompted, pieces, encodings, strict=True):
             if len(piece) == len(text):
@@ -92,23 +107,44 @@ class RowTokenizer:
 
     def _grow(self, text: str, limit: int, encoding: Any) -> tuple[Any, bool]:  # noqa: ANN401
         """Look at ever longer pieces of a long text until truncation, not the cut, decides its tokens."""
-        while limit < len(text) and _num_overflowing(encoding) < CUT_MARGIN_TOKENS:
+        while limit < len(text) and not self._is_settled(text, limit, encoding):
             limit *= 4
-            encoding = self._backend.encode_batch_fast([self._cut(text, limit)])[0]
+            encoding = self._encode_one(self._cut(text, limit)[0])
         return encoding, limit < len(text)
 
-    def _cut(self, text: str, limit: int) -> str:
-        """Keep `limit` characters at the side that truncation keeps, ending at white space if it can."""
+    def _is_settled(self, text: str, limit: int, encoding: Any) -> bool:  # noqa: ANN401
+        """Tell whether a piece's tokens, once truncated, are those of the whole text.
+
+        A cut inside a run without blanks may shift how the run is divided up to its far end, as where a
+        sequence of dashes becomes tokens of eight: such a cut is good when moving it changes nothing.
+        """
+        if _num_thrown_away(encoding) < CUT_MARGIN_TOKENS:
+            return False
+        piece, between_words = self._cut(text, limit)
+        if between_words:
+            return True
+        moved = self._encode_one(piece[1:] if self._from_left else piece[:-1])
+        return bool(moved.ids == encoding.ids)
+
+    def _encode_one(self, text: str) -> Any:  # noqa: ANN401
+        return self._backend.encode_batch_fast([text])[0]
+
+    def _cut(self, text: str, limit: int) -> tuple[str, bool]:
+        """Keep `limit` characters at the side that truncation keeps, or a little less to end between words.
+
+        Returns:
+            The piece, and whether it ends between words.
+        """
         if len(text) <= limit:
-            return text
+            return text, True
         if self._from_left:
-            piece = text[-limit:]
-            blank = piece.find(" ", 0, limit // 4)
-            return piece if blank < 0 else piece[blank:]
-        piece = text[:limit]
-        blank = piece.rfind(" ", limit - limit // 4)
-        return piece if blank < 0 else piece[:blank]
+            start = len(text) - limit
+            end_of_word = _FIRST_WORD_END.search(text, start, start + limit // 4)
+            return (text[end_of_word.end() :], True) if end_of_word else (text[start:], False)
+        end_of_word = _LAST_WORD_END.match(text, limit - limit // 4, limit + 1)
+        return (text[: end_of_word.end()], True) if end_of_word else (text[:limit], False)
 
 
-def _num_overflowing(encoding: Any) -> int:  # noqa: ANN401
-    return sum(len(piece.ids) for piece in encoding.overflowing)
+def _num_thrown_away(encoding: Any) -> int:  # noqa: ANN401
+    """Return how many tokens truncation took away; each piece of them has special tokens of its own."""
+    return sum(len(piece.ids) - sum(piece.special_tokens_mask) for piece in encoding.overflowing)
