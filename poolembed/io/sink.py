@@ -94,8 +94,10 @@ class Sink(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._rejects.discard()
-        self._discard()
+        try:
+            self._rejects.discard()
+        finally:
+            self._discard()
 
 
 class FileSink(Sink):
