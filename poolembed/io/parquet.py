@@ -154,7 +154,7 @@ def _batches(parquet: pq.ParquetFile, label: str, columns: list[str]) -> Iterato
     for group in range(parquet.num_row_groups):
         with _translated(label):
             size = _batch_rows(parquet.metadata.row_group(group), columns)
-            batches = parquet.iter_batches(size, row_groups=[group], columns=columns)
+            batches = parquet.iter_batches(size, row_groups=[group], columns=columns, use_threads=False)
         while True:
             with _translated(label):
                 batch = next(batches, None)

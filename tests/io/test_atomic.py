@@ -72,9 +72,9 @@ def test_a_full_disk_is_told_with_what_to_do():
     with (
         pytest.raises(OutputError, match="No space left on device") as caught,
         translated(Path("out.parquet")),
+        Path("/dev/full").open("wb", buffering=0) as handle,
     ):
-        with open("/dev/full", "wb", buffering=0) as handle:  # noqa: PTH123
-            handle.write(b"x")
+        handle.write(b"x")
     assert caught.value.hint == "free some space, or write elsewhere with -o"
 
 

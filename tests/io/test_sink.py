@@ -18,7 +18,7 @@ TEXT = TextRole("text", ("text",))
 RESULTS = [ResultColumn("embedding", "float32", 4), ResultColumn("num_tokens", "int32")]
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     pass
 
 
@@ -48,7 +48,7 @@ def run():
         ):
             for chunk in source.chunks(max_rows, 2**20):
                 if chunk.index == stop_after:
-                    raise Stopped
+                    raise StoppedError
                 sink.write(chunk, results(chunk.num_rows, value))
             return sink.commit()
 
@@ -183,7 +183,7 @@ def test_old_parts_go_only_when_all_new_ones_are_complete(run, five, tmp_path):
     run(five, f"{out}/", max_rows=1)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     assert len(before) == 5
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         run(five, out, overwrite=True, value=1.0, stop_after=2)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     paths = run(five, out, overwrite=True, value=1.0)
@@ -192,14 +192,14 @@ def test_old_parts_go_only_when_all_new_ones_are_complete(run, five, tmp_path):
 
 
 def test_a_stopped_run_into_a_new_directory_keeps_its_finished_parts(run, five, tmp_path):
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         run(five, f"{tmp_path}/out/", stop_after=2)
     assert files(tmp_path / "out") == ["part-00000.parquet", "part-00001.parquet"]
     assert pq.read_table(tmp_path / "out").num_rows == 4
 
 
 def test_a_stopped_run_leaves_nothing(run, five):
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         run(five, stop_after=1)
     assert files(five.parent) == ["a.jsonl"]
 
@@ -207,7 +207,7 @@ def test_a_stopped_run_leaves_nothing(run, five):
 def test_a_stopped_run_leaves_an_old_output_and_its_rejects_whole(run, write):
     path = write("a.jsonl", {"text": "x"}, {"text": None}, {"text": "y"}, {"text": "z"})
     old = [old.read_bytes() for old in run(path, on_error="skip")]
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         run(path, overwrite=True, value=1.0, stop_after=1, on_error="skip")
     output = path.with_name("a.embed.parquet")
     assert [output.read_bytes(), output.with_name(output.name + ".rejects.jsonl").read_bytes()] == old
@@ -305,8 +305,11 @@ def test_a_folder_that_vanishes_is_an_output_error(five, tmp_path):
     inputs = InputConfig(paths=(str(five),))
     (tmp_path / "out").mkdir()
     output = OutputConfig(output=str(tmp_path / "out"))
-    with open_source(inputs, [TEXT]) as source, pytest.raises(OutputError, match="No such file or directory"):
-        with open_sink(output, inputs, "e", source.schema, RESULTS, {}) as sink:
-            (tmp_path / "out").rmdir()
-            for chunk in source.chunks(2, 2**20):
-                sink.write(chunk, results(chunk.num_rows))
+    with (
+        open_source(inputs, [TEXT]) as source,
+        open_sink(output, inputs, "e", source.schema, RESULTS, {}) as sink,
+    ):
+        (tmp_path / "out").rmdir()
+        chunk = next(source.chunks(2, 2**20))
+        with pytest.raises(OutputError, match="No such file or directory"):
+            sink.write(chunk, results(2))

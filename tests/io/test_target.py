@@ -77,7 +77,7 @@ def test_a_directory_may_be_named_like_a_file(write, tmp_path):
 
 @pytest.mark.parametrize("name", ["out", "out.jsonl", "out.npy", "-"])
 def test_another_format_is_refused(write, tmp_path, name):
-    with pytest.raises(ConfigError, match="must end in .parquet"):
+    with pytest.raises(ConfigError, match=r"must end in \.parquet"):
         plan(write("a.jsonl"), output=name)
 
 
