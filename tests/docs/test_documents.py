@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from poolembed import errors
+
 ROOT = Path(__file__).parents[2]
 WRITTEN_BY_HAND = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")})
 WRITTEN_BY_HAND.remove(ROOT / "docs" / "cli.md")
@@ -111,3 +113,11 @@ def test_the_readme_has_the_two_commands_that_ci_runs():
         "poolembed embed examples/corpus.jsonl",
         "pytest",
     ]
+
+
+def test_the_readme_lists_every_exit_code():
+    rows = re.findall(r"^\| ([\d, ]+) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    listed = [int(code) for row in rows for code in row.split(",")]
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    constants = [value for name, value in vars(errors).items() if name.startswith("EXIT_")]
+    assert listed == sorted({0, *(kind.exit_code for kind in classes), *constants})
