@@ -1,6 +1,6 @@
 """What the room hands out: chunks of rows, the texts in them, and the rows that were refused."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -83,8 +83,25 @@ class RowChunk:
         )
         return replace(
             self,
-            table=self.table.filter(pa.array([row not in problems for row in range(self.num_rows)])),
+            table=drop_rows(self.table, sorted(problems)),
             texts={role: [texts[row] for row in keep] for role, texts in self.texts.items()},
             rejects=self.rejects + refused,
             places=tuple(self.places[row] for row in keep),
         )
+
+
+def drop_rows(table: pa.Table, rows: Sequence[int]) -> pa.Table:
+    """Return a table without some rows, sharing its memory.
+
+    Slices are used because pyarrow cannot filter every type (string_view).
+
+    Args:
+        table: any columns.
+        rows: positions to leave out, ascending.
+    """
+    starts = [0, *(row + 1 for row in rows)]
+    stops = [*rows, table.num_rows]
+    kept = [
+        table.slice(start, stop - start) for start, stop in zip(starts, stops, strict=True) if start < stop
+    ]
+    return pa.concat_tables(kept) if kept else table.slice(0, 0)

@@ -89,9 +89,9 @@ def spooled(stdin: BinaryIO | None) -> InputFile:
     Raises:
         InputError: there is no standard input, or it cannot be copied.
     """
-    stream = sys.stdin.buffer if stdin is None and sys.stdin is not None else stdin
-    if stream is None:
+    if stdin is None and sys.stdin is None:
         raise InputError("standard input is closed", "pipe JSON Lines into the command")
+    stream = sys.stdin.buffer if stdin is None else stdin
     spool = tempfile.TemporaryFile(prefix="poolembed-stdin-")  # noqa: SIM115 - closed by Source
     try:
         while block := stream.read(_COPY_BYTES):
@@ -100,7 +100,7 @@ def spooled(stdin: BinaryIO | None) -> InputFile:
     except OSError as error:
         spool.close()
         raise InputError(
-            f"{STDIN_LABEL}: cannot be copied to {tempfile.gettempdir()}: {error.strerror}",
+            f"{STDIN_LABEL}: cannot be copied to {tempfile.gettempdir()}: {error.strerror or error}",
             "set TMPDIR to a folder with room for the whole input",
         ) from error
     return InputFile(None, spool)

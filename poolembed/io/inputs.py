@@ -45,18 +45,26 @@ def find_inputs(paths: Sequence[str]) -> FoundInputs:
     files: list[InputFile] = []
     skipped: list[Path] = []
     for path in paths:
-        if path == STDIN:
-            files.append(InputFile(None))
-        elif Path(path).is_dir():
-            inside, own = _search(Path(path))
-            files += inside
-            skipped += own
-        elif Path(path).exists() or not glob.has_magic(path):
-            files.append(_named_file(path))
-        else:
-            files += _matches(path)
+        try:
+            found, own = _expand(path)
+        except OSError as error:
+            raise InputError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
+        files += found
+        skipped += own
     _refuse_repeats(files)
     return FoundInputs(tuple(files), tuple(skipped))
+
+
+def _expand(path: str) -> tuple[list[InputFile], list[Path]]:
+    if path == STDIN:
+        return [InputFile(None)], []
+    if not path:
+        raise InputError("the name of an input is empty", "is a variable of your script unset?")
+    if Path(path).is_dir():
+        return _search(Path(path))
+    if Path(path).exists() or not glob.has_magic(path):
+        return [_named_file(path)], []
+    return _matches(path), []
 
 
 def _named_file(name: str) -> InputFile:
@@ -94,12 +102,17 @@ def _search(folder: Path) -> tuple[list[InputFile], list[Path]]:
 
 
 def _visible_files(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder, onerror=_unreadable):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(parent, name)
             if not name.startswith(".") and input_suffix(path) is not None and path.is_file():
                 yield path
+
+
+def _unreadable(error: OSError) -> None:
+    # os.walk would pass over a folder that cannot be listed, and its rows would be missing.
+    raise error
 
 
 def _matches(pattern: str) -> list[InputFile]:

@@ -68,7 +68,8 @@ class JsonlReader:
         """Return the first row that the plan would refuse, reading no more than needed to know."""
         if all(self._columns.is_complete(column) for column in plan.fields.values()):
             return None
-        return next((reject for piece in self.pieces(plan) for _, reject in piece.rejects), None)
+        texts = ReadPlan(pa.schema([]), plan.fields)
+        return next((reject for piece in self.pieces(texts) for _, reject in piece.rejects), None)
 
     def pieces(self, plan: ReadPlan) -> Iterator[Piece]:
         """Yield the rows in order.
@@ -90,11 +91,20 @@ class JsonlReader:
             except RowError as problem:
                 builder.refuse(line, self._reject(line, problem))
             if builder.is_full:
-                yield builder.finish()
+                yield self._finished(builder)
                 builder = _PieceBuilder(self.label, self._columns, plan, exact)
         if num_rows != self.num_rows:
             raise changed(self.label)
-        yield builder.finish()
+        yield self._finished(builder)
+
+    def _finished(self, builder: "_PieceBuilder") -> Piece:
+        try:
+            return builder.finish()
+        except (ValueError, TypeError, OverflowError) as error:
+            # The survey declared types that hold every value, unless other values stand there now.
+            if self._file.state() != self._state:
+                raise changed(self.label) from error
+            raise
 
     def _lines(self) -> Iterator[Line]:
         return numbered_lines(self.label, self._file.open)

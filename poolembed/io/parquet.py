@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from poolembed.errors import InputError
-from poolembed.io.chunk import EXCERPT_CHARACTERS, Reject
+from poolembed.io.chunk import EXCERPT_CHARACTERS, Reject, drop_rows
 from poolembed.io.files import InputFile
 from poolembed.io.pieces import Piece
 from poolembed.io.plan import Columns, ReadPlan, changed
@@ -37,6 +37,8 @@ def is_own_output(path: Path) -> bool:
 
 def is_text(kind: pa.DataType) -> bool:
     """Return whether values of an Arrow type are strings."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return is_text(kind.storage_type)
     if pa.types.is_dictionary(kind):
         return is_text(kind.value_type)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
@@ -120,12 +122,10 @@ class ParquetReader:
         problems = self._problems(batch, plan, first_row)
         row_bytes = _row_bytes(batch, plan)
         places = [(self.label, first_row + row) for row in range(batch.num_rows) if row not in problems]
-        if problems:
-            batch = batch.filter(pa.array([row not in problems for row in range(batch.num_rows)]))
-        table = pa.Table.from_batches([batch])
+        table = drop_rows(pa.Table.from_batches([batch]), sorted(problems))
         return Piece(
             table=pa.Table.from_arrays([_column(table, field) for field in plan.schema], schema=plan.schema),
-            texts={role: _plain(batch.column(column)).to_pylist() for role, column in plan.fields.items()},
+            texts={role: _texts(table.column(column)) for role, column in plan.fields.items()},
             places=places,
             row_bytes=row_bytes,
             rejects=tuple(sorted(problems.items(), key=lambda item: item[0])),
@@ -181,9 +181,16 @@ def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
 
 
 def _plain(array: pa.Array) -> pa.Array:
+    """Return an array of texts of any kind as large_string."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     return array.cast(pa.large_string())
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    return [text for array in column.chunks for text in _plain(array).to_pylist()]
 
 
 def _is_sound(array: pa.Array) -> bool:

@@ -33,7 +33,13 @@ class Source:
     """
 
     def __init__(
-        self, readers: Sequence[Reader], plan: ReadPlan, on_error: OnError, skipped: tuple[Path, ...]
+        self,
+        readers: Sequence[Reader],
+        plan: ReadPlan,
+        *,
+        on_error: OnError,
+        skipped: tuple[Path, ...],
+        opened: ExitStack,
     ) -> None:
         self.num_rows = sum(reader.num_rows for reader in readers)
         self.schema: pa.Schema = plan.schema
@@ -42,7 +48,7 @@ class Source:
         self._readers = readers
         self._plan = plan
         self._on_error = on_error
-        self._open = ExitStack()
+        self._opened = opened
 
     def chunks(self, max_rows: int, max_bytes: int) -> Iterator[RowChunk]:
         """Yield the rows as chunks; every call starts at the first row.
@@ -64,25 +70,9 @@ class Source:
                     raise refused(piece.rejects[0][1])
                 yield piece
 
-    def check(self) -> None:
-        """Look for the first row that would stop the run.
-
-        Raises:
-            InputError: there is one.
-        """
-        for reader in self._readers:
-            problem = reader.first_problem(self._plan)
-            if problem is not None:
-                raise refused(problem)
-
     def close(self) -> None:
         """Give up the copy of standard input."""
-        self._open.close()
-
-    def closing(self, opened: ExitStack) -> Self:
-        """Take over what must be closed with the source."""
-        self._open = opened.pop_all()
-        return self
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -112,10 +102,17 @@ def open_source(config: InputConfig, roles: Sequence[TextRole], stdin: BinaryIO 
     with ExitStack() as opened:
         files = [_spooled(file, stdin, opened) for file in found.files]
         readers, parts = _survey(files, config)
-        source = Source(readers, make_plan(config, roles, parts), config.on_error, found.skipped)
+        plan = make_plan(config, roles, parts)
         if config.on_error == "fail":
-            source.check()
-        return source.closing(opened)
+            _check(readers, plan)
+        return Source(readers, plan, on_error=config.on_error, skipped=found.skipped, opened=opened.pop_all())
+
+
+def _check(readers: Sequence[Reader], plan: ReadPlan) -> None:
+    for reader in readers:
+        problem = reader.first_problem(plan)
+        if problem is not None:
+            raise refused(problem)
 
 
 def _spooled(file: InputFile, stdin: BinaryIO | None, opened: ExitStack) -> InputFile:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from poolembed.config import InputConfig, OutputConfig
 from poolembed.errors import ConfigError, OutputError
+from poolembed.io.atomic import translated
 from poolembed.io.inputs import find_inputs
 from poolembed.io.names import PARQUET_SUFFIX, PARTS_PATTERN, STDIN, rejects_path, stem
 
@@ -47,19 +48,23 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
     """
     files = [file.path for file in find_inputs(inputs.paths).files if file.path is not None]
     target = _default(inputs, files, suffix) if config.output is None else _named(config.output)
-    _check_is_no_input(target, files)
-    _check_folder(target.path.parent)
-    if target.in_parts:
-        _check_parts(target, config)
-    else:
-        _check_file(target.path, config)
+    with translated(target.path):
+        _check_is_no_input(target, files)
+        _check_folder(target.path.parent)
+        if target.in_parts:
+            _check_parts(target, config)
+        else:
+            _check_file(target.path, config)
     return target
 
 
 def _named(output: str) -> OutputTarget:
     path = Path(output)
-    if output.endswith(("/", os.sep)) or path.is_dir():
-        return OutputTarget(path, in_parts=True)
+    if not output:
+        raise ConfigError("-o: the name of the output is empty", "is a variable of your script unset?")
+    with translated(path):
+        if output.endswith(("/", os.sep)) or path.is_dir():
+            return OutputTarget(path, in_parts=True)
     if path.suffix != PARQUET_SUFFIX:
         raise ConfigError(
             f"-o {output}: the name of the output must end in {PARQUET_SUFFIX}",
