@@ -67,7 +67,7 @@ def reader(tmp_path):
     poolembed.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m poolembed "$@"\n', "utf-8")
     poolembed.chmod(0o755)
     path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    own = {"PATH": path, "PYTHONPATH": str(ROOT), "HF_HOME": str(tmp_path / ".hf")}
 
     def type_in(language, content):
         command = ["bash", "-euo", "pipefail"] if language == "bash" else [sys.executable, "-W", "error", "-"]
@@ -75,7 +75,7 @@ def reader(tmp_path):
             command,
             input=content,
             cwd=tmp_path,
-            env=environment,
+            env=os.environ | own,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
