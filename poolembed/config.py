@@ -301,15 +301,13 @@ class JobConfig:
     run: RunConfig = RunConfig()
 
     def check(self) -> None:
-        """Check every part.
+        """Check every part; `pooler` was checked when it was made.
 
         Raises:
             ConfigError: lists every problem that was found.
         """
         problems = [
-            problem
-            for part in (self.input, self.model, self.pooler, self.output, self.run)
-            for problem in part.check()
+            problem for part in (self.input, self.model, self.output, self.run) for problem in part.check()
         ]
         if problems:
             raise ConfigError("; ".join(problems))

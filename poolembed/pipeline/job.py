@@ -173,4 +173,6 @@ def _result_columns(command: Command, size: int) -> list[ResultColumn]:
 def _stopped(chunk: RowChunk, failed: dict[int, tuple[str, str]]) -> InputError:
     row = min(failed)
     file, number = chunk.places[row]
-    return InputError(f"{file}:{number}: {failed[row][1]}", "--on-error skip puts such rows in the rejects file")
+    return InputError(
+        f"{file}:{number}: {failed[row][1]}", "--on-error skip puts such rows in the rejects file"
+    )

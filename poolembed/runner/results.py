@@ -1,11 +1,12 @@
 """What comes out of a chunk: pooled data by row, and the rows that have none."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import torch
+
+from poolembed.poolers import PoolerOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +53,20 @@ class RowCollector:
         self._rows: list[npt.NDArray[np.float32]] = [np.zeros((0, size), np.float32)] * num_rows
         self.failures: dict[int, RowFailure] = {}
 
-    def place(self, rows: npt.NDArray[np.int64], pooled: torch.Tensor | Sequence[torch.Tensor]) -> None:
+    def place(self, rows: npt.NDArray[np.int64], pooled: PoolerOutput) -> None:
         """Take the pooled data of a batch; a row with a number that is not finite is a failure.
 
         Args:
             rows: row number of each result, shape (num_results,).
-            pooled: shape (num_results, size), or one tensor a row.
+            pooled: shape (num_results, size), or one matrix a row.
         """
         if self._values is not None:
-            block = (pooled if isinstance(pooled, torch.Tensor) else torch.stack(list(pooled))).float().cpu()
+            assert isinstance(pooled, torch.Tensor)  # all rows ask for the same, so all have one width
+            block = pooled.float().cpu()
             self._fail_where(rows, ~torch.isfinite(block).all(dim=-1).numpy())
             self._values[rows] = block.numpy()
             return
-        blocks = [data.float().cpu() for data in pooled]
+        blocks = [data.float().cpu() for data in pooled if data is not None]
         self._fail_where(rows, np.asarray([not bool(torch.isfinite(data).all()) for data in blocks]))
         for row, data in zip(rows.tolist(), blocks, strict=True):
             if row not in self.failures:

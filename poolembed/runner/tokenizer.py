@@ -31,15 +31,25 @@ class RowTokenizer:
         tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
         max_length: most tokens of a row, special tokens included.
         prompt: text put before every text.
+        pools_prompt: whether the prompt's tokens take part in pooling.
     """
 
-    def __init__(self, tokenizer: Any, *, max_length: int, prompt: str = "") -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        tokenizer: Any,  # noqa: ANN401 - a class of transformers, which one depends on the checkpoint
+        *,
+        max_length: int,
+        prompt: str = "",
+        pools_prompt: bool = True,
+    ) -> None:
         self.max_length = max_length
         self.prompt = prompt
         self._backend = tokenizer.backend_tokenizer
+        self._special_ids = frozenset(tokenizer.all_special_ids)
         self._from_left = tokenizer.truncation_side == "left"
         self._backend.no_padding()
         self._backend.enable_truncation(max_length, direction=tokenizer.truncation_side)
+        self._num_unpooled = 0 if pools_prompt or not prompt else self._prompt_length()
 
     def __call__(self, texts: Sequence[str]) -> TokenizedRows:
         """Tokenize texts, one row each.
@@ -61,7 +71,13 @@ class RowTokenizer:
             token_ids=np.concatenate(ids) if ids else np.zeros(0, np.int64),
             lengths=np.asarray([len(row) for row in ids], dtype=np.int64),
             truncated=np.asarray(truncated, dtype=np.bool_),
+            prompt_lengths=np.full(len(ids), self._num_unpooled) if self._num_unpooled else None,
         )
+
+    def _prompt_length(self) -> int:
+        """Return the prompt's tokens with the special ones before it, without those after it."""
+        ids = self._backend.encode(self.prompt).ids
+        return len(ids) - bool(ids and ids[-1] in self._special_ids)
 
     def _encode(self, texts: Sequence[str]) -> Iterator[tuple[Any, bool]]:
         limit = max(MIN_CHARS, CHARS_PER_TOKEN * self.max_length)

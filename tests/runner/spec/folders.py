@@ -56,7 +56,9 @@ class Folder:
         return self
 
     def edit(self, name, *removed, **changes):
-        content = json.loads((self.path / name).read_text(encoding="utf-8")) if (self.path / name).exists() else {}
+        content = (
+            json.loads((self.path / name).read_text(encoding="utf-8")) if (self.path / name).exists() else {}
+        )
         return self.write(name, {key: v for key, v in {**content, **changes}.items() if key not in removed})
 
     def config(self, *removed, **changes):
@@ -67,7 +69,10 @@ class Folder:
         return self
 
     def weights(self, name="model.safetensors", **shapes):
-        entries = {key: {"dtype": "F32", "shape": list(shape), "data_offsets": [0, 0]} for key, shape in shapes.items()}
+        entries = {
+            key: {"dtype": "F32", "shape": list(shape), "data_offsets": [0, 0]}
+            for key, shape in shapes.items()
+        }
         header = json.dumps({"__metadata__": {"format": "pt"}, **entries}).encode()
         target = self.path / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +88,9 @@ class Folder:
         return self.write("modules.json", listed)
 
     def dense(self, name, rows, columns, *, bias=True, **config):
-        self.write(f"{name}/config.json", {"in_features": columns, "out_features": rows, "bias": bias, **config})
+        self.write(
+            f"{name}/config.json", {"in_features": columns, "out_features": rows, "bias": bias, **config}
+        )
         shapes = {"linear.weight": (rows, columns)} | ({"linear.bias": (rows,)} if bias else {})
         return self.weights(f"{name}/model.safetensors", **shapes)
 

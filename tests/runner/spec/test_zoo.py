@@ -7,7 +7,9 @@ import pytest
 from poolembed.runner.spec import read_spec
 from tests.runner.spec.folders import FAMILIES, ZOO
 
-pytestmark = pytest.mark.skipif(not FAMILIES, reason="the shared zoo of checkpoints is not there (POOLEMBED_SHARED)")
+pytestmark = pytest.mark.skipif(
+    not FAMILIES, reason="the shared zoo of checkpoints is not there (POOLEMBED_SHARED)"
+)
 
 
 def expectation(family):
