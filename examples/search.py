@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 
@@ -32,7 +33,7 @@ def main() -> None:
         print(f"{scores[row]:.3f}  {table['title'][row]}: {table['text'][row].as_py()[:60]}")
 
 
-def vectors(table) -> np.ndarray:
+def vectors(table: pa.Table) -> np.ndarray:
     column = table["embedding"].combine_chunks()
     return column.flatten().to_numpy().reshape(len(column), -1)
 

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from poolembed import errors
+
 ROOT = Path(__file__).parents[2]
 WRITTEN_BY_HAND = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")})
 WRITTEN_BY_HAND.remove(ROOT / "docs" / "cli.md")
@@ -65,7 +67,7 @@ def reader(tmp_path):
     poolembed.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m poolembed "$@"\n', "utf-8")
     poolembed.chmod(0o755)
     path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    own = {"PATH": path, "PYTHONPATH": str(ROOT), "HF_HOME": str(tmp_path / ".hf")}
 
     def type_in(language, content):
         command = ["bash", "-euo", "pipefail"] if language == "bash" else [sys.executable, "-W", "error", "-"]
@@ -73,7 +75,7 @@ def reader(tmp_path):
             command,
             input=content,
             cwd=tmp_path,
-            env=environment,
+            env=os.environ | own,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -111,3 +113,11 @@ def test_the_readme_has_the_two_commands_that_ci_runs():
         "poolembed embed examples/corpus.jsonl",
         "pytest",
     ]
+
+
+def test_the_readme_lists_every_exit_code():
+    rows = re.findall(r"^\| ([\d, ]+) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    listed = [int(code) for row in rows for code in row.split(",")]
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    constants = [value for name, value in vars(errors).items() if name.startswith("EXIT_")]
+    assert listed == sorted({0, *(kind.exit_code for kind in classes), *constants})
