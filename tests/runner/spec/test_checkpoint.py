@@ -13,7 +13,7 @@ def refused(folder, message, **options):
 
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path):
-    with pytest.raises(ModelError, match="none is not a folder"):
+    with pytest.raises(ModelError, match=r"none is not a folder"):
         read_spec(tmp_path / "none")
 
 

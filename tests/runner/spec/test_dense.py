@@ -61,20 +61,20 @@ def test_what_is_not_understood_is_an_error(projected, changes, message):
 
 
 def test_a_layer_without_weights_is_an_error(projected):
-    with pytest.raises(ModelError, match="2_Dense declares a Dense layer but holds no model.safetensors"):
+    with pytest.raises(ModelError, match=r"2_Dense declares a Dense layer but holds no model.safetensors"):
         read_spec(projected.remove("2_Dense/model.safetensors").path)
 
 
 def test_a_declared_bias_must_be_there(projected):
     projected.weights("2_Dense/model.safetensors", **{"linear.weight": (16, 8)})
-    with pytest.raises(ModelError, match="has no bias"):
+    with pytest.raises(ModelError, match=r"has no bias"):
         read_spec(projected.path)
 
 
 def test_layers_that_do_not_fit_together_are_an_error(projected):
     projected.dense("3_Dense", 4, 15)
     with pytest.raises(
-        ModelError, match="3_Dense/config.json: in_features is 15, but what comes before is 16 wide"
+        ModelError, match=r"3_Dense/config.json: in_features is 15, but what comes before is 16 wide"
     ):
         read_spec(projected.path)
 

@@ -27,7 +27,7 @@ def test_cuts_are_allowed_where_the_checkpoint_says_so(library, config, allowed,
 
 @pytest.mark.parametrize("sizes", [[0, 4], [4, 9]])
 def test_impossible_cuts_are_an_error(library, sizes):
-    with pytest.raises(ModelError, match="matryoshka_dimensions is .* but embeddings are 8 wide"):
+    with pytest.raises(ModelError, match=r"matryoshka_dimensions is .* but embeddings are 8 wide"):
         read_spec(library.config(matryoshka_dimensions=sizes).path)
 
 
@@ -37,7 +37,7 @@ def test_the_similarity_is_the_declared_one(library, name):
 
 
 def test_an_unknown_similarity_is_an_error(library):
-    with pytest.raises(ModelError, match="similarity_fn_name is 'psychic'"):
+    with pytest.raises(ModelError, match=r"similarity_fn_name is 'psychic'"):
         read_spec(library.write(LIBRARY, {"similarity_fn_name": "psychic"}).path)
 
 
@@ -47,7 +47,7 @@ def test_half_of_bge_m3_is_an_error(library, missing):
         library.write(name, "")
     assert read_spec(library.path).tasks == ("embed", "token_embed", "token_classify")
     assert read_spec(library.path).to_json()["bge_m3"]["sparse"] == "sparse_linear.pt"
-    with pytest.raises(ModelError, match=f"{missing} is missing"):
+    with pytest.raises(ModelError, match=rf"{missing} is missing"):
         read_spec(library.remove(missing).path)
 
 
@@ -86,17 +86,17 @@ def test_another_strategy_is_an_error(splade, config, message):
 
 
 def test_another_module_behind_is_an_error(splade):
-    with pytest.raises(ModelError, match="a sparse model of Transformer, SpladePooling, Normalize"):
+    with pytest.raises(ModelError, match=r"a sparse model of Transformer, SpladePooling, Normalize"):
         read_spec(splade.modules(MLM, SPLADE, NORMALIZE).path)
 
 
 def test_missing_head_weights_are_an_error(splade):
-    with pytest.raises(ModelError, match="no masked-language head"):
+    with pytest.raises(ModelError, match=r"no masked-language head"):
         read_spec(splade.weights(**{"embeddings.word_embeddings.weight": (12, 8)}).path)
 
 
 def test_a_missing_vocabulary_size_is_an_error(splade):
-    with pytest.raises(ModelError, match="vocab_size is missing"):
+    with pytest.raises(ModelError, match=r"vocab_size is missing"):
         read_spec(splade.config("vocab_size").path)
 
 
@@ -109,7 +109,7 @@ def test_a_bare_masked_language_model_is_taken_for_splade_and_said(splade):
 
 
 def test_the_pooling_of_a_declared_sparse_encoder_is_not_changed(splade):
-    with pytest.raises(ConfigError, match="pooling: no meaning for a model of kind 'sparse'"):
+    with pytest.raises(ConfigError, match=r"pooling: no meaning for a model of kind 'sparse'"):
         read_spec(splade.path, pooler_config=PoolerConfig(pooling_type="MEAN"))
 
 
@@ -120,5 +120,5 @@ def test_a_sparse_encoder_is_no_embedding_model(splade):
 
 def test_a_sparse_kind_without_its_module_is_an_error(library):
     library.write(LIBRARY, {"model_type": "SparseEncoder"}).modules(TRANSFORMER, POOLING)
-    with pytest.raises(ModelError, match="a sparse model of Transformer, Pooling is not supported"):
+    with pytest.raises(ModelError, match=r"a sparse model of Transformer, Pooling is not supported"):
         read_spec(library.path)

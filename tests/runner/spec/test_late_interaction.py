@@ -118,7 +118,9 @@ def test_pickled_weights_need_the_width_from_the_metadata(stanford):
 
 
 def test_a_projection_that_does_not_fit_is_an_error(stanford):
-    with pytest.raises(ModelError, match="the projection: in_features is 9, but what comes before is 8 wide"):
+    with pytest.raises(
+        ModelError, match=r"the projection: in_features is 9, but what comes before is 8 wide"
+    ):
         read_spec(stanford.weights(**{"linear.weight": (4, 9)}).path)
 
 
@@ -224,25 +226,25 @@ def test_expansion_with_the_defaults_of_its_settings(native):
 )
 def test_an_expansion_that_is_not_understood_is_an_error(native, expansion):
     native.write("sentence_bert_config.json", {"query_expansion": expansion})
-    with pytest.raises(ModelError, match="query_expansion needs a strategy"):
+    with pytest.raises(ModelError, match=r"query_expansion needs a strategy"):
         read_spec(native.path)
 
 
 def test_a_mask_for_images_is_an_error(native):
     native.write("2_MultiVectorMask/config.json", {"keep_only_token_ids": [5]})
-    with pytest.raises(ModelError, match="keep_only_token_ids is not supported"):
+    with pytest.raises(ModelError, match=r"keep_only_token_ids is not supported"):
         read_spec(native.path)
 
 
 def test_another_module_is_an_error(pylate):
-    with pytest.raises(ModelError, match="a late-interaction model with Dense, Pooling is not supported"):
+    with pytest.raises(ModelError, match=r"a late-interaction model with Dense, Pooling is not supported"):
         read_spec(pylate.modules(TRANSFORMER, PYLATE, POOLING).write("2_Pooling/config.json", {}).path)
 
 
 def test_a_chain_of_projections(pylate):
     pylate.modules(TRANSFORMER, PYLATE, PYLATE).dense("2_Dense", 2, 4)
     assert read_spec(pylate.path).embedding_size == 2
-    with pytest.raises(ModelError, match="2_Dense: in_features is 5"):
+    with pytest.raises(ModelError, match=r"2_Dense: in_features is 5"):
         read_spec(pylate.dense("2_Dense", 2, 5).path)
 
 

@@ -67,7 +67,7 @@ def test_usable_positions_of_each_family(library, config, positions):
 
 def test_a_table_smaller_than_its_offset_is_an_error(library):
     library.config(model_type="roberta", max_position_embeddings=2, pad_token_id=1)
-    with pytest.raises(ModelError, match="no position is left"):
+    with pytest.raises(ModelError, match=r"no position is left"):
         read_spec(library.path)
 
 
@@ -79,7 +79,6 @@ def test_a_table_smaller_than_its_offset_is_an_error(library):
         (64, 96, None, 64, "config.json: max_position_embeddings"),
         (64, 48, 32, 32, "sentence_bert_config.json: max_seq_length"),
         (64, 48, 56, 56, "sentence_bert_config.json: max_seq_length"),
-        (64, 48, None, 48, "tokenizer_config.json: model_max_length"),
         (None, 48, None, 48, "tokenizer_config.json: model_max_length"),
         (None, None, None, 2048, "architecture default (nothing declared)"),
     ],

@@ -67,13 +67,13 @@ def test_modules_that_cannot_be_computed_are_refused_by_name(tmp_path, kind):
 @pytest.mark.parametrize("type_id", ["custom_st.Transformer", "modeling.Pooling", "Pooling"])
 def test_code_of_the_checkpoint_is_not_run(tmp_path, type_id):
     folder = Folder(tmp_path).modules(type_id)
-    with pytest.raises(ModelError, match="Python code of the checkpoint"):
+    with pytest.raises(ModelError, match=r"Python code of the checkpoint"):
         read_modules(folder.path)
 
 
 def test_an_unknown_module_is_an_error(tmp_path):
     folder = Folder(tmp_path).modules("sentence_transformers.models.Telepathy")
-    with pytest.raises(ModelError, match="Telepathy' is unknown"):
+    with pytest.raises(ModelError, match=r"Telepathy' is unknown"):
         read_modules(folder.path)
 
 
@@ -84,14 +84,14 @@ def test_a_file_without_modules_is_an_error(tmp_path, content):
 
 
 def test_a_module_without_type_is_an_error(tmp_path):
-    with pytest.raises(ModelError, match="names no type"):
+    with pytest.raises(ModelError, match=r"names no type"):
         read_modules(Folder(tmp_path).write("modules.json", [{"path": ""}]).path)
 
 
 @pytest.mark.parametrize("place", ["../elsewhere", "1_Pooling/../../x"])
 def test_a_path_out_of_the_folder_is_refused(tmp_path, place):
     folder = Folder(tmp_path).write("modules.json", [{"type": TRANSFORMER, "path": place}])
-    with pytest.raises(ModelError, match="leads out of the model folder"):
+    with pytest.raises(ModelError, match=r"leads out of the model folder"):
         read_modules(folder.path)
 
 

@@ -96,7 +96,7 @@ def test_a_whole_number_is_a_number(library):
     ],
 )
 def test_a_value_of_the_wrong_type_is_an_error(library, key, text, expected):
-    with pytest.raises(ConfigError, match=f"--set {key}=.*expected {expected}"):
+    with pytest.raises(ConfigError, match=rf"--set {key}=.*expected {expected}"):
         read_spec(library.config(layer_norm_eps=1e-5).path, overrides={key: text})
 
 
@@ -110,22 +110,22 @@ def test_a_value_of_the_wrong_type_is_an_error(library, key, text, expected):
     ],
 )
 def test_an_unknown_key_names_near_ones(library, key, near):
-    with pytest.raises(ConfigError, match=f"--set {key}: unknown setting, did you mean .*{near}"):
+    with pytest.raises(ConfigError, match=rf"--set {key}: unknown setting, did you mean .*{near}"):
         read_spec(library.path, overrides={key: "1"})
 
 
 def test_an_unknown_key_like_no_other_is_just_unknown(library):
-    with pytest.raises(ConfigError, match="--set zzzz: unknown setting$"):
+    with pytest.raises(ConfigError, match=r"--set zzzz: unknown setting$"):
         read_spec(library.path, overrides={"zzzz": "1"})
 
 
 def test_a_pooler_option_is_pointed_to(library):
-    with pytest.raises(ConfigError, match="--set logit_mean: this is an option of its own, --logit-mean"):
+    with pytest.raises(ConfigError, match=r"--set logit_mean: this is an option of its own, --logit-mean"):
         read_spec(library.path, overrides={"logit_mean": "1"})
 
 
 def test_all_problems_are_named_at_once(library):
-    with pytest.raises(ConfigError, match="zzzz.*include_prompt"):
+    with pytest.raises(ConfigError, match=r"zzzz.*include_prompt"):
         read_spec(library.path, overrides={"zzzz": "1", "include_prompt": "1"})
 
 
@@ -150,14 +150,14 @@ def test_a_token_pooling_option_is_told_from_a_sequence_one(library):
 
 
 def test_a_step_token_needs_step_pooling(library):
-    with pytest.raises(ConfigError, match="step_tag_id"):
+    with pytest.raises(ConfigError, match=r"step_tag_id"):
         read_spec(library.path, pooler_config=PoolerConfig(step_tag_id=7))
 
 
 def test_the_same_thing_twice_is_an_error(library):
-    with pytest.raises(ConfigError, match="pooling given both as an option and with --set"):
+    with pytest.raises(ConfigError, match=r"pooling given both as an option and with --set"):
         read_spec(library.path, pooler_config=PoolerConfig(pooling_type="CLS"), overrides={"pooling": "CLS"})
-    with pytest.raises(ConfigError, match="normalize together with use_activation"):
+    with pytest.raises(ConfigError, match=r"normalize together with use_activation"):
         read_spec(
             library.path, pooler_config=PoolerConfig(use_activation=True), overrides={"normalize": "true"}
         )
@@ -174,7 +174,7 @@ def test_the_same_thing_twice_is_an_error(library):
     ],
 )
 def test_a_setting_without_meaning_for_the_kind_is_an_error(library, key, text):
-    with pytest.raises(ConfigError, match=f"{key}: no meaning for a model of kind 'embedding'"):
+    with pytest.raises(ConfigError, match=rf"{key}: no meaning for a model of kind 'embedding'"):
         read_spec(library.path, overrides={key: text})
 
 

@@ -105,13 +105,13 @@ def test_dropout_is_nothing_outside_training(library):
 )
 def test_another_order_of_modules_is_an_error(library, modules):
     library.modules(*modules)
-    with pytest.raises(ModelError, match="the order Transformer, .*is not supported"):
+    with pytest.raises(ModelError, match=r"the order Transformer, .*is not supported"):
         read_spec(library.path)
 
 
 def test_a_token_wise_normalize_is_no_normalize_of_the_embedding(library):
     library.write("2_Normalize/config.json", {"module_input_name": "token_embeddings"})
-    with pytest.raises(ModelError, match="2_Normalize/config.json: module_input_name is 'token_embeddings'"):
+    with pytest.raises(ModelError, match=r"2_Normalize/config.json: module_input_name is 'token_embeddings'"):
         read_spec(library.path)
     library.write("2_Normalize/config.json", {"module_input_name": "sentence_embedding"})
     assert read_spec(library.path).use_activation
@@ -132,7 +132,7 @@ def test_a_decoder_without_files_takes_its_last_token(qwen):
 
 def test_an_unknown_family_without_files_is_an_error_until_the_user_says_how(bert):
     bert.config(model_type="martian", architectures=["MartianModel"])
-    with pytest.raises(ModelError, match="nothing declares how MartianModel pools") as caught:
+    with pytest.raises(ModelError, match=r"nothing declares how MartianModel pools") as caught:
         read_spec(bert.path)
     assert "--pooling-type" in caught.value.hint
     assert read_spec(bert.path, pooler_config=PoolerConfig(pooling_type="CLS")).pooling == "CLS"
@@ -148,7 +148,7 @@ def test_bidirectional_llamas_name_their_pooling_themselves(bert, declared, pool
         False,
         True,
     )
-    with pytest.raises(ModelError, match="pooling is 'weighted'"):
+    with pytest.raises(ModelError, match=r"pooling is 'weighted'"):
         read_spec(bert.config(pooling="weighted").path)
 
 

@@ -37,7 +37,7 @@ def test_a_default_that_is_a_placeholder_is_none(library):
 def test_a_default_that_no_prompt_has_is_an_error(library):
     library.write(FILE, {"prompts": {"query": "q: "}, "default_prompt_name": "document"})
     with pytest.raises(
-        ModelError, match=f"{FILE}: default_prompt_name: .*'document'.*declared prompts: query"
+        ModelError, match=rf"{FILE}: default_prompt_name: .*'document'.*declared prompts: query"
     ):
         read_spec(library.path)
 

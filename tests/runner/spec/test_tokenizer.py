@@ -94,7 +94,7 @@ def test_tokens_are_found_by_text_and_by_id(vocab):
     assert [tokens.token_id(text) for text in ("a", "b", "<c>", "d")] == [0, 1, 2, None]
     assert [tokens.token(number) for number in (0, 2, 9)] == ["a", "<c>", None]
     assert tokens.require(["b", "<c>"], "x") == (1, 2)
-    with pytest.raises(ModelError, match="x needs 'd' as one token"):
+    with pytest.raises(ModelError, match=r"x needs 'd' as one token"):
         tokens.require(["a", "d"], "x")
 
 

@@ -48,7 +48,7 @@ def test_a_missing_shard_is_named(tmp_path, names):
     folder = Folder(tmp_path).write("model.safetensors.index.json", {"weight_map": names})
     folder.weights("one.safetensors", a=(1, 2))
     with pytest.raises(
-        ModelError, match="lists weight files that are missing: (two.safetensors|it lists none)"
+        ModelError, match=r"lists weight files that are missing: (two.safetensors|it lists none)"
     ):
         find_weights(tmp_path)
 
@@ -71,7 +71,7 @@ def test_no_weights_are_none(tmp_path):
 )
 def test_a_damaged_header_is_an_error(tmp_path, content, message):
     (tmp_path / "model.safetensors").write_bytes(content)
-    with pytest.raises(ModelError, match=f"model.safetensors.*{message}"):
+    with pytest.raises(ModelError, match=rf"model.safetensors.*{message}"):
         find_weights(tmp_path)
 
 
