@@ -42,8 +42,13 @@ def test_fewer_names_than_outputs_is_handed_to_the_loader(classifier):
     classifier.config(id2label={"0": "yes", "1": "no"}).weights(**{"classifier.weight": (50, 8)})
     spec = read_spec(classifier.path)
     assert (spec.num_labels, spec.labels[:3], spec.labels[49]) == (50, ("yes", "no", "LABEL_2"), "LABEL_49")
-    assert len(spec.config_overrides["id2label"]) == 50
+    assert spec.config_overrides["id2label"] == dict(enumerate(spec.labels))
     assert "names 2 of 50 labels" in spec.warnings[0]
+
+
+def test_names_that_the_user_changes_are_handed_over_by_number(classifier):
+    spec = read_spec(classifier.path, overrides={"id2label": '{"0": "x", "2": "z", "1": "y"}'})
+    assert (spec.labels, spec.config_overrides["id2label"]) == (("x", "y", "z"), {0: "x", 1: "y", 2: "z"})
 
 
 def test_complete_names_need_no_hand(classifier):

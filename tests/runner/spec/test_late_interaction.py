@@ -76,6 +76,7 @@ def test_the_metadata_of_stanford(stanford):
         "ALL",
     )
     assert (spec.tasks, spec.score_type, spec.warnings) == (("token_embed",), "late-interaction", ())
+    assert (spec.pooler_config.seq_pooling_type, spec.pooler_config.tok_pooling_type) == (None, "ALL")
 
 
 @pytest.mark.parametrize(("flag", "skiplist"), [(True, PUNCTUATION), (False, ())])
@@ -85,6 +86,17 @@ def test_punctuation_is_skipped_as_declared(stanford, flag, skiplist):
     assert spec.late_interaction.skiplist == skiplist
     assert spec.late_interaction.attend_to_expansion is True
     assert spec.sources["skiplist"] == "artifact.metadata: mask_punctuation"
+
+
+def test_a_colbert_with_code_of_its_own_is_refused_until_it_is_trusted(stanford):
+    stanford.config(
+        model_type="xlm-roberta", position_embedding_type="rotary", auto_map={"AutoModel": "x--y.Z"}
+    )
+    stanford.edit("artifact.metadata", query_token_id="[QueryMarker]", doc_token_id="[DocumentMarker]")
+    with pytest.raises(ModelError, match="auto_map"):
+        read_spec(stanford.path)
+    late = read_spec(stanford.path, trust_remote_code=True).late_interaction
+    assert (late.query_prefix, late.document_prefix) == ("[QueryMarker]", "[DocumentMarker]")
 
 
 def test_missing_metadata_means_the_defaults_and_a_warning(stanford):
