@@ -88,9 +88,9 @@ class Backbone:
 
     def _inputs(self, batch: PackedBatch, shape: tuple[int, int]) -> dict[str, torch.Tensor]:
         inputs = {"input_ids": self._tensor(batch.token_ids).view(shape)}
-        if "token_type_ids" in self._parameters:
-            types = np.zeros_like(batch.token_ids) if batch.token_type_ids is None else batch.token_type_ids
-            inputs["token_type_ids"] = self._tensor(types).view(shape)
+        # Zeros are not passed: GPT-2 would take them for a token and add its embedding to all others.
+        if batch.token_type_ids is not None and "token_type_ids" in self._parameters:
+            inputs["token_type_ids"] = self._tensor(batch.token_type_ids).view(shape)
         return inputs
 
     def _positions(self, batch: PackedBatch) -> IntArray:
