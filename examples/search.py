@@ -1,6 +1,6 @@
 """Search an output of `poolembed embed`: the rows whose vectors are nearest to that of a question.
 
-    python examples/search.py examples/corpus.embed.parquet "why do programmers work at night"
+    python examples/search.py examples/corpus.embed.parquet "a site is down: too many visitors at once"
 
 The question goes through the model that the file names, as one row on standard input. All vectors are
 read into memory; beyond a few million rows an index (DuckDB's vss, FAISS, ...) is the better place.
@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 
@@ -29,10 +30,10 @@ def main() -> None:
     # The default model's vectors have length 1, so the product is the cosine.
     scores = vectors(table) @ embed(arguments.question, model)
     for row in np.argsort(-scores)[: arguments.top].tolist():
-        print(f"{scores[row]:.3f}  {table['title'][row]}: {table['text'][row].as_py()[:60]}")
+        print(f"{scores[row]:.2f}  {table['text'][row].as_py()[:80]}")
 
 
-def vectors(table) -> np.ndarray:
+def vectors(table: pa.Table) -> np.ndarray:
     column = table["embedding"].combine_chunks()
     return column.flatten().to_numpy().reshape(len(column), -1)
 

@@ -6,7 +6,7 @@ The temporary name is in the folder of the final one, because a rename is atomic
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -58,9 +58,14 @@ class AtomicFile:
         return self.path
 
     def discard(self) -> None:
-        """Remove the temporary file, if it is still there."""
-        with translated(self.path):
+        """Remove the temporary file, if it is still there.
+
+        Raises:
+            OutputError: it cannot be removed.
+        """
+        with suppress(OSError):  # closing writes what is buffered, and nobody wants it any more
             self.handle.close()
+        with translated(self.path):
             self._temporary.unlink(missing_ok=True)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from poolembed.io.plan import Columns, ReadPlan, changed
 METADATA_PREFIX = b"poolembed."
 """Keys of the schema metadata that this tool writes; a file that has one is an output of it."""
 
-_BATCH_ROWS = 1024
+_BATCH_ROWS = 512
 _BATCH_BYTES = 16 * 2**20
 _READ_BUFFER_BYTES = 2**20
 
@@ -65,7 +64,7 @@ class ParquetReader:
         self._state = file.state()
         with self._opened() as parquet:
             self._schema = parquet.schema_arrow
-            num_rows = int(parquet.metadata.num_rows)
+            num_rows = _declared_rows(self.label, parquet)
         self.num_rows = num_rows if limit is None else min(num_rows, limit)
         names = self._schema.names
         if len(set(names)) != len(names):
@@ -109,6 +108,8 @@ class ParquetReader:
                     return
                 yield first_row, rows
                 first_row += rows.num_rows
+        if first_row <= self.num_rows:
+            raise _contradiction(self.label, self.num_rows, first_row - 1)
 
     @contextmanager
     def _opened(self) -> Iterator[pq.ParquetFile]:
@@ -150,11 +151,25 @@ class ParquetReader:
         return Reject(self.label, row, "invalid_utf8", f"the text in {column!r} is not UTF-8", start)
 
 
+def _declared_rows(label: str, parquet: pq.ParquetFile) -> int:
+    groups: int = sum(parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups))
+    num_rows: int = parquet.metadata.num_rows
+    if num_rows != groups:
+        raise _contradiction(label, num_rows, groups)
+    return num_rows
+
+
+def _contradiction(label: str, declared: int, found: int) -> InputError:
+    return InputError(f"{label}: is damaged: it declares {declared} rows but holds {found}", "write it anew")
+
+
 def _batches(parquet: pq.ParquetFile, label: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
     for group in range(parquet.num_row_groups):
         with _translated(label):
-            size = _batch_rows(parquet.metadata.row_group(group), columns)
-            batches = parquet.iter_batches(size, row_groups=[group], columns=columns)
+            # The sizes of single columns would be finer, but pyarrow aborts on damaged ones.
+            described = parquet.metadata.row_group(group)
+            size = _batch_rows(described.num_rows, described.total_byte_size)
+            batches = parquet.iter_batches(size, row_groups=[group], columns=columns, use_threads=False)
         while True:
             with _translated(label):
                 batch = next(batches, None)
@@ -163,13 +178,8 @@ def _batches(parquet: pq.ParquetFile, label: str, columns: list[str]) -> Iterato
             yield batch
 
 
-def _batch_rows(group: Any, columns: list[str]) -> int:  # noqa: ANN401 - pyarrow has no types
-    prefixes = tuple(f"{name}." for name in columns)
-    leaves = (group.column(index) for index in range(group.num_columns))
-    num_bytes: int = sum(
-        leaf.total_uncompressed_size for leaf in leaves if f"{leaf.path_in_schema}.".startswith(prefixes)
-    )
-    num_rows: int = group.num_rows
+def _batch_rows(num_rows: int, num_bytes: int) -> int:
+    """Return the rows of a batch, from those of a row group and its bytes before compression."""
     return max(1, min(_BATCH_ROWS, _BATCH_BYTES * num_rows // max(1, num_bytes)))
 
 
@@ -225,6 +235,6 @@ def _row_bytes(batch: pa.RecordBatch, plan: ReadPlan) -> np.ndarray:
 def _translated(label: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{label}: cannot be read as Parquet: {reason}") from error

@@ -50,7 +50,8 @@ class Sink(ABC):
 
         Args:
             chunk: the rows, in input order; its own rejects are written as well.
-            results: every result column, one row a good row of the chunk; memory is shared, not copied.
+            results: every result column, one row a good row of the chunk. Their memory is shared, so
+                they must not be changed afterwards.
             rejects: further refused rows.
 
         Raises:
@@ -94,8 +95,10 @@ class Sink(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._rejects.discard()
-        self._discard()
+        try:
+            self._rejects.discard()
+        finally:
+            self._discard()
 
 
 class FileSink(Sink):

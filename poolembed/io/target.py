@@ -79,9 +79,8 @@ def _default(inputs: InputConfig, files: list[Path], suffix: str) -> OutputTarge
         given = Path(inputs.paths[0])
         if given.is_dir():
             folder = given.resolve()
-            if folder.name:
-                return OutputTarget(folder.with_name(folder.name + ending), in_parts=False)
-        elif len(files) == 1:
+            return OutputTarget(folder.parent / (folder.name + ending), in_parts=False)
+        if len(files) == 1:
             return OutputTarget(files[0].with_name(stem(files[0]) + ending), in_parts=False)
     raise ConfigError(
         "this input gives no name to the output", "name it with -o FILE.parquet or -o DIRECTORY/"

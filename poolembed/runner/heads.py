@@ -45,6 +45,19 @@ class ModelHead(nn.Module):
         return logits.reshape(len(hidden_states), -1)
 
 
+def detach_decoder(model: Any) -> nn.Linear:  # noqa: ANN401
+    """Take the output embeddings out of a language model; its head then ends before them.
+
+    Returns:
+        The output embeddings: weight (vocabulary, width), bias (vocabulary,) or None.
+    """
+    decoder: nn.Linear = model.get_output_embeddings()
+    name = next(name for name, module in model.named_modules() if module is decoder)
+    parent, _, child = name.rpartition(".")
+    setattr(model.get_submodule(parent), child, nn.Identity())
+    return decoder
+
+
 class _StandIn(nn.Module):
     """Returns the hidden states it was given, as a transformer would after computing them."""
 
@@ -64,4 +77,12 @@ class _StandIn(nn.Module):
             pooled = self.pooler_activation(self.pooler(hidden_states[:, 0]))
         else:
             pooled = self.pooler(hidden_states)
-        return BaseModelOutputWithPooling(last_hidden_state=hidden_states, pooler_output=pooled)
+        return _Output(last_hidden_state=hidden_states, pooler_output=pooled)
+
+
+class _Output(BaseModelOutputWithPooling):
+    """Has nothing but hidden states; what else a head passes on (caches, attentions) is None."""
+
+    def __getattr__(self, name: str) -> None:
+        if name.startswith("__"):
+            raise AttributeError(name)

@@ -4,13 +4,12 @@ import torch
 
 from poolembed.config import ModelConfig, PoolerConfig
 from poolembed.errors import ConfigError
-from poolembed.poolers import DispatchPooler, Pooler
+from poolembed.runner.assemble import assemble
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.checkpoint import load_checkpoint, load_tokenizer
 from poolembed.runner.device import resolve_device, resolve_dtype
 from poolembed.runner.locate import locate_model
 from poolembed.runner.pooling_runner import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, PoolingRunner
-from poolembed.runner.projector import load_projector
 from poolembed.runner.self_check import self_check
 from poolembed.runner.spec import ModelSpec, read_spec
 from poolembed.runner.tokenizer import RowTokenizer
@@ -43,7 +42,8 @@ def load_runner(
     dtype = resolve_dtype(model.dtype, device=device, stored=_stored(spec), model_type=spec.model_type)
     loaded = load_checkpoint(spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code)
     tokenizer = load_tokenizer(spec, trust_remote_code=model.trust_remote_code)
-    backbone = Backbone(loaded, device)
+    transformer, pooling = assemble(spec, loaded, device)
+    backbone = Backbone(transformer, device)
     check = self_check(backbone, max_length=spec.max_length, special_ids=frozenset(tokenizer.all_special_ids))
     default = CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS
     return PoolingRunner(
@@ -53,7 +53,7 @@ def load_runner(
             tokenizer, max_length=spec.max_length, prompt=prompt, pools_prompt=spec.include_prompt
         ),
         backbone=backbone,
-        pooler=_pooler(spec, device),
+        pooler=pooling,
         check=check,
         batch_tokens=default if batch_tokens is None else batch_tokens,
     )
@@ -76,10 +76,6 @@ def choose_prompt(spec: ModelSpec, model: ModelConfig) -> str:
             f"its prompts: {known}; or use --prompt TEXT",
         )
     return spec.prompts[model.prompt_name]
-
-
-def _pooler(spec: ModelSpec, device: torch.device) -> Pooler:
-    return DispatchPooler.for_embedding(spec.pooler_config, load_projector(spec, device)).to(device)
 
 
 def _stored(spec: ModelSpec) -> torch.dtype:

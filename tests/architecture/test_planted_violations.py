@@ -145,7 +145,7 @@ def test_a_breach_of_the_conventions_is_found_by_its_lint_rule(copy, name, code,
 
 def test_a_file_that_is_not_formatted_is_found(copy):
     plant(copy, "poolembed/io/planted.py", "x=1")
-    done = run(copy, tool("ruff"), "format", "--no-cache", "--check", ".")
+    done = run(copy, tool("ruff"), "format", "--no-cache", "--check", "poolembed/io/planted.py")
     assert done.returncode == 1
     assert "1 file would be reformatted" in done.stdout
 

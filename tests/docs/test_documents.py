@@ -5,7 +5,7 @@ The blocks of one document run in order in one folder, which holds a copy of exa
 - `bash`: every line must succeed;
 - `console`: what follows `$ ` is run, and the lines below it are the output, standard error included;
 - `python`: must run without a warning;
-- `text` right below one of these: its output.
+- `text` right below one of these: its standard output.
 
 Seconds and rates are not compared. `pip install` is run by .ci/run, and `make` by the developer.
 """
@@ -16,9 +16,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+
+from poolembed import errors
 
 ROOT = Path(__file__).parents[2]
 WRITTEN_BY_HAND = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")})
@@ -30,10 +33,10 @@ MEASURED = re.compile(r"[\d,.]+(?= (?:s\b|rows/s|tokens/s))")
 
 def blocks(document):
     """The fenced blocks of a document as (language, content, expected output or None)."""
-    text = document.read_text("utf-8")
-    found = [(match[1], match[2], match.start(), match.end()) for match in FENCED.finditer(text)]
-    for (language, content, _, end), after in zip(found, [*found[1:], None], strict=True):
-        shown = after[1] if after and after[0] == "text" and after[2] == end else None
+    found = list(FENCED.finditer(document.read_text("utf-8")))
+    for block, after in zip_longest(found, found[1:]):
+        language, content = block.groups()
+        shown = after[2] if after and after[1] == "text" and after.start() == block.end() else None
         if language == "console":
             yield from console(content)
         elif language in ("bash", "python"):
@@ -65,7 +68,7 @@ def reader(tmp_path):
     poolembed.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m poolembed "$@"\n', "utf-8")
     poolembed.chmod(0o755)
     path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    own = {"PATH": path, "PYTHONPATH": str(ROOT), "HF_HOME": str(tmp_path / ".hf")}
 
     def type_in(language, content):
         command = ["bash", "-euo", "pipefail"] if language == "bash" else [sys.executable, "-W", "error", "-"]
@@ -73,9 +76,9 @@ def reader(tmp_path):
             command,
             input=content,
             cwd=tmp_path,
-            env=environment,
+            env=os.environ | own,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.STDOUT if language == "bash" else subprocess.PIPE,
             text=True,
             check=False,
         )
@@ -85,13 +88,17 @@ def reader(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("default_model")
-@pytest.mark.parametrize("document", WRITTEN_BY_HAND, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "document",
+    [document for document in WRITTEN_BY_HAND if any(blocks(document))],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
 def test_what_a_document_tells_to_type_works_and_gives_what_it_shows(document, reader):
     for language, content, shown in blocks(document):
         if language == "bash":
             content = "".join(line for line in content.splitlines(True) if not is_run_elsewhere(line))
         done = reader(language, content)
-        assert done.returncode == 0, f"{content}\n{done.stdout}"
+        assert done.returncode == 0, f"{content}\n{done.stdout}\n{done.stderr}"
         if shown is not None:
             assert comparable(done.stdout) == comparable(shown), content
 
@@ -111,3 +118,11 @@ def test_the_readme_has_the_two_commands_that_ci_runs():
         "poolembed embed examples/corpus.jsonl",
         "pytest",
     ]
+
+
+def test_the_readme_lists_every_exit_code():
+    rows = re.findall(r"^\| ([\d, ]+) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    listed = [int(code) for row in rows for code in row.split(",")]
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    constants = [value for name, value in vars(errors).items() if name.startswith("EXIT_")]
+    assert listed == sorted({0, *(kind.exit_code for kind in classes), *constants})

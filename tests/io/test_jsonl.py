@@ -256,6 +256,14 @@ def test_a_row_that_turns_bad_unnoticed_stops_a_strict_run(write):
             list(source.chunks(10, 10))
 
 
+def test_fewer_rows_than_surveyed_are_noticed_even_so(write):
+    path = write("a.jsonl", {"text": "one"}, {"text": "two"})
+    with open_source(InputConfig(paths=(str(path),)), [TEXT]) as source:
+        disguised(path, b'{"text": "one"}\n' + b" " * 15 + b"\n")
+        with pytest.raises(InputError, match="changed while it was being read"):
+            list(source.chunks(10, 10))
+
+
 def test_a_value_that_turns_unnoticed_into_another_type_is_never_written(write):
     path = write("a.jsonl", {"text": "good", "n": 1})
     with open_source(InputConfig(paths=(str(path),)), [TEXT]) as source:

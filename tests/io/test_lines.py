@@ -118,4 +118,4 @@ def test_a_failing_disk_is_an_input_error():
 
 def test_a_file_that_cannot_be_opened_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="Is a directory"):
-        list(numbered_lines("x.jsonl", lambda: open(tmp_path, "rb")))  # noqa: PTH123
+        list(numbered_lines("x.jsonl", lambda: tmp_path.open("rb")))

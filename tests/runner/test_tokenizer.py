@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poolembed.errors import ConfigError
-from poolembed.runner.tokenizer import MIN_CHARS, TEXTS_PER_CALL, RowTokenizer
+from poolembed.runner.bounded import MIN_CHARS, TEXTS_PER_CALL
+from poolembed.runner.tokenizer import RowTokenizer
 
 # WordPiece, byte-level BPE with and without special tokens, BPE of whole texts, Metaspace, Unigram.
 KINDS = [
@@ -182,14 +183,15 @@ class CountingBackend:
     def enable_truncation(self, max_length, direction):
         self.max_length = max_length
 
-    def encode_batch_fast(self, texts):
+    def encode_batch_fast(self, texts, add_special_tokens):
+        assert add_special_tokens
         self.characters += sum(map(len, texts))
         return [self._encoding(list(range(len(text.split(" "))))) for text in texts]
 
     def _encoding(self, ids):
         kept, rest = ids[: self.max_length], ids[self.max_length :]
         over = [SimpleNamespace(ids=rest, special_tokens_mask=[0] * len(rest))] if rest else []
-        return SimpleNamespace(ids=kept, overflowing=over)
+        return SimpleNamespace(ids=kept, special_tokens_mask=[0] * len(kept), overflowing=over)
 
 
 def counting(max_length):

@@ -58,7 +58,6 @@ LEFT_PADDING_TOKENIZERS = frozenset(
     {
         "CodeLlamaTokenizer",
         "CohereTokenizer",
-        "CpmAntTokenizer",
         "GemmaTokenizer",
         "LlamaTokenizer",
         "XLNetTokenizer",

@@ -160,7 +160,7 @@ def _settle(checkpoint: Checkpoint, draft: Draft, pooler_config: PoolerConfig) -
     settled: dict[str, Any] = {
         "task": tasks[0],
         "pooling_type": None,
-        "seq_pooling_type": values["pooling"],
+        "seq_pooling_type": None if values["pooling"] == "ALL" else values["pooling"],
         "tok_pooling_type": values["tok_pooling"],
         "use_activation": values["use_activation"],
         "step_tag_id": values["step_tag_id"] if values["tok_pooling"] == "STEP" else None,
@@ -178,8 +178,9 @@ def _settle(checkpoint: Checkpoint, draft: Draft, pooler_config: PoolerConfig) -
 def _require_label_count(checkpoint: Checkpoint, draft: Draft) -> None:
     """Tell the loader the number of outputs where transformers would count names and get another."""
     labels, names = draft.values["labels"], checkpoint.config.section("id2label").data
-    if draft.values["logit_head"] is None and labels and len(names) != len(labels):
-        draft.values["config_overrides"]["id2label"] = {str(i): label for i, label in enumerate(labels)}
+    changed = draft.values["config_overrides"]
+    if draft.values["logit_head"] is None and labels and (len(names) != len(labels) or "id2label" in changed):
+        changed["id2label"] = dict(enumerate(labels))
 
 
 def _hidden_size(checkpoint: Checkpoint) -> Declared[int]:

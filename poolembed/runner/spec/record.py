@@ -44,7 +44,7 @@ class ModelSpec:
         dtype: precision of the stored weights as declared, such as `float32`; None when undeclared.
         is_causal: whether a token sees only those before it.
         weight_files: weights of the transformer, relative to `folder`.
-        config_overrides: keys of config.json that the loader must replace.
+        config_overrides: attributes that the loader must set on transformers' configuration.
         tokenizer: what the tokenizer files say.
         max_length: most tokens of a row, special tokens included.
         max_positions: most tokens the model has positions for; None for relative positions.

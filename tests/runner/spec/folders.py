@@ -59,7 +59,7 @@ class Folder:
         content = (
             json.loads((self.path / name).read_text(encoding="utf-8")) if (self.path / name).exists() else {}
         )
-        return self.write(name, {key: v for key, v in {**content, **changes}.items() if key not in removed})
+        return self.write(name, {**{key: v for key, v in content.items() if key not in removed}, **changes})
 
     def config(self, *removed, **changes):
         return self.edit("config.json", *removed, **changes)

@@ -1,0 +1,315 @@
+"""Outputs: whole or not there, zero rows, parts, rejects, what is recorded, and every failure on the way."""
+
+import contextlib
+import json
+import os
+import resource
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from poolembed.config import InputConfig, OutputConfig
+from poolembed.errors import ConfigError, OutputError
+from poolembed.io import Reject, ResultColumn, TextRole, open_sink, open_source
+
+TEXT = TextRole("text", ("text",))
+RESULTS = [ResultColumn("embedding", "float32", 4), ResultColumn("num_tokens", "int32")]
+
+
+class StoppedError(Exception):
+    pass
+
+
+def results(num_rows: int, value: float = 0.0) -> dict[str, np.ndarray]:
+    return {
+        "embedding": np.full((num_rows, 4), value, dtype=np.float32),
+        "num_tokens": np.arange(num_rows, dtype=np.int32),
+    }
+
+
+def files(folder) -> list[str]:
+    return sorted(os.listdir(folder))  # noqa: PTH208
+
+
+@pytest.fixture
+def run():
+    """Read an input, write it with made-up results, and return what `commit` returns."""
+
+    def run(
+        path, output=None, *, overwrite=False, max_rows=2, value=0.0, stop_after=None, metadata=None, **config
+    ):
+        inputs = InputConfig(paths=(str(path),), **config)
+        target = OutputConfig(output=None if output is None else str(output), overwrite=overwrite)
+        with (
+            open_source(inputs, [TEXT]) as source,
+            open_sink(target, inputs, "embed", source.schema, RESULTS, metadata or {}) as sink,
+        ):
+            for chunk in source.chunks(max_rows, 2**20):
+                if chunk.index == stop_after:
+                    raise StoppedError
+                sink.write(chunk, results(chunk.num_rows, value))
+            return sink.commit()
+
+    return run
+
+
+@pytest.fixture
+def five(write):
+    return write("in/a.jsonl", *[{"id": number, "text": f"row {number}"} for number in range(5)])
+
+
+def test_rows_and_results_stand_side_by_side(run, five):
+    (path,) = run(five, value=0.5)
+    assert path == five.with_name("a.embed.parquet")
+    table = pq.read_table(path)
+    assert table.column_names == ["id", "text", "embedding", "num_tokens"]
+    assert table["id"].to_pylist() == list(range(5))
+    assert table["embedding"].to_pylist() == [[0.5] * 4] * 5
+    assert table["num_tokens"].to_pylist() == [0, 1, 0, 1, 0]
+    assert table.schema.field("embedding").type == pa.list_(pa.float32(), 4)
+    assert not table.schema.field("embedding").nullable
+    assert files(path.parent) == ["a.embed.parquet", "a.jsonl"]
+
+
+def test_the_run_is_recorded_and_so_is_the_length_of_vectors(run, five):
+    (path,) = run(five, metadata={"model": "m", "pooling": "MEAN"})
+    metadata = pq.read_schema(path).metadata
+    assert metadata[b"poolembed.model"] == b"m"
+    assert metadata[b"poolembed.pooling"] == b"MEAN"
+    assert json.loads(metadata[b"poolembed.results"]) == {
+        "embedding": {"dtype": "float32", "dim": 4},
+        "num_tokens": {"dtype": "int32", "dim": None},
+    }
+    assert pq.read_metadata(path).metadata[b"poolembed.model"] == b"m"
+
+
+def test_metadata_of_the_input_is_kept_and_never_that_of_an_earlier_run(run, tmp_path):
+    schema = pa.schema(
+        [("text", pa.string())], metadata={"licence": "CC0", "poolembed.model": "old", "poolembed.x": "y"}
+    )
+    pq.write_table(pa.table({"text": ["x"]}, schema=schema), tmp_path / "a.parquet")
+    (path,) = run(tmp_path / "a.parquet", metadata={"model": "new"})
+    metadata = pq.read_schema(path).metadata
+    assert (metadata[b"licence"], metadata[b"poolembed.model"]) == (b"CC0", b"new")
+    assert b"poolembed.x" not in metadata
+
+
+def test_no_rows_make_a_valid_file_with_every_column(run, write):
+    (path,) = run(write("a.jsonl"))
+    table = pq.read_table(path)
+    assert table.num_rows == 0
+    assert table.column_names == ["text", "embedding", "num_tokens"]
+    assert table.schema.field("embedding").type == pa.list_(pa.float32(), 4)
+
+
+def test_no_rows_make_one_valid_part(run, write, tmp_path):
+    (path,) = run(write("a.jsonl"), f"{tmp_path}/out/")
+    assert path == tmp_path / "out" / "part-00000.parquet"
+    assert pq.read_table(path).column_names == ["text", "embedding", "num_tokens"]
+
+
+def test_rejects_are_written_beside_with_their_reasons(run, write):
+    path = write("a.jsonl", {"text": "x"}, {"text": None}, b'{"text": "\xff"}', {"text": "y"})
+    output, rejects = run(path, on_error="skip")
+    assert rejects == path.with_name("a.embed.parquet.rejects.jsonl")
+    assert [json.loads(line) for line in rejects.read_text(encoding="utf-8").splitlines()] == [
+        {
+            "file": str(path),
+            "row": 2,
+            "code": "null_text",
+            "message": "the text in 'text' is null",
+            "excerpt": '{"text": null}',
+        },
+        {
+            "file": str(path),
+            "row": 3,
+            "code": "invalid_utf8",
+            "message": "byte 11, 0xff, is not UTF-8",
+            "excerpt": '{"text": "\ufffd"}',
+        },
+    ]
+    assert pq.read_table(output)["text"].to_pylist() == ["x", "y"]
+
+
+def test_rejects_of_an_earlier_run_go_when_there_are_none(run, write):
+    path = write("a.jsonl", {"text": None})
+    _, rejects = run(path, on_error="skip")
+    write("a.jsonl", {"text": "x"})
+    assert run(path, overwrite=True) == [path.with_name("a.embed.parquet")]
+    assert not rejects.exists()
+
+
+def test_rejects_of_a_directory_of_parts_stand_outside_of_it(run, write, tmp_path):
+    path = write("a.jsonl", {"text": None}, {"text": "x"})
+    assert run(path, f"{tmp_path}/out/", on_error="skip") == [
+        tmp_path / "out" / "part-00000.parquet",
+        tmp_path / "out.rejects.jsonl",
+    ]
+
+
+def test_rows_refused_after_reading_are_written_too(five):
+    inputs = InputConfig(paths=(str(five),))
+    with (
+        open_source(inputs, [TEXT]) as source,
+        open_sink(OutputConfig(), inputs, "embed", source.schema, RESULTS, {}) as sink,
+    ):
+        (chunk,) = source.chunks(10, 2**20)
+        chunk = chunk.without({1: ("non_finite", "the vector is not finite")})
+        sink.write(chunk, results(4), [Reject("é\udcff.jsonl", 9, "late", "found late", "\u2028")])
+        output, rejects = sink.commit()
+    assert pq.read_table(output)["id"].to_pylist() == [0, 2, 3, 4]
+    lines = [json.loads(line) for line in rejects.read_bytes().splitlines()]
+    assert [(line["row"], line["code"], line["excerpt"]) for line in lines] == [
+        (2, "non_finite", "row 1"),
+        (9, "late", "\u2028"),
+    ]
+    assert lines[1]["file"] == "é\udcff.jsonl"
+
+
+def test_each_chunk_is_a_part_with_its_number(run, five, tmp_path):
+    paths = run(five, f"{tmp_path}/out/")
+    assert [path.name for path in paths] == ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet"]
+    assert files(tmp_path / "out") == [path.name for path in paths]
+    tables = [pq.read_table(path) for path in paths]
+    assert [table["id"].to_pylist() for table in tables] == [[0, 1], [2, 3], [4]]
+    assert pa.concat_tables(tables).schema.metadata == pq.read_schema(paths[0]).metadata
+    assert pq.read_table(tmp_path / "out").num_rows == 5
+
+
+def test_old_parts_go_only_when_all_new_ones_are_complete(run, five, tmp_path):
+    out = tmp_path / "out"
+    run(five, f"{out}/", max_rows=1)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert len(before) == 5
+    with pytest.raises(StoppedError):
+        run(five, out, overwrite=True, value=1.0, stop_after=2)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    paths = run(five, out, overwrite=True, value=1.0)
+    assert files(out) == [path.name for path in paths]
+    assert pq.read_table(out)["embedding"].to_pylist() == [[1.0] * 4] * 5
+
+
+def test_a_stopped_run_into_a_new_directory_keeps_its_finished_parts(run, five, tmp_path):
+    with pytest.raises(StoppedError):
+        run(five, f"{tmp_path}/out/", stop_after=2)
+    assert files(tmp_path / "out") == ["part-00000.parquet", "part-00001.parquet"]
+    assert pq.read_table(tmp_path / "out").num_rows == 4
+
+
+def test_a_stopped_run_leaves_nothing(run, five):
+    with pytest.raises(StoppedError):
+        run(five, stop_after=1)
+    assert files(five.parent) == ["a.jsonl"]
+
+
+def test_a_stopped_run_leaves_an_old_output_and_its_rejects_whole(run, write):
+    path = write("a.jsonl", {"text": "x"}, {"text": None}, {"text": "y"}, {"text": "z"})
+    old = [old.read_bytes() for old in run(path, on_error="skip")]
+    with pytest.raises(StoppedError):
+        run(path, overwrite=True, value=1.0, stop_after=1, on_error="skip")
+    output = path.with_name("a.embed.parquet")
+    assert [output.read_bytes(), output.with_name(output.name + ".rejects.jsonl").read_bytes()] == old
+    assert len(files(path.parent)) == 3
+
+
+def test_an_output_without_commit_is_no_output(five):
+    inputs = InputConfig(paths=(str(five),))
+    with (
+        open_source(inputs, [TEXT]) as source,
+        open_sink(OutputConfig(), inputs, "e", source.schema, RESULTS, {}) as sink,
+    ):
+        for chunk in source.chunks(2, 2**20):
+            sink.write(chunk, results(chunk.num_rows))
+    assert files(five.parent) == ["a.jsonl"]
+
+
+def test_an_existing_output_is_refused_and_stays(run, five):
+    (path,) = run(five)
+    before = path.read_bytes()
+    with pytest.raises(OutputError, match="exists already"):
+        run(five)
+    assert path.read_bytes() == before
+
+
+def test_columns_with_the_names_of_results_are_refused_with_what_to_do(run, five):
+    (path,) = run(five)
+    with pytest.raises(
+        ConfigError, match="the input has columns with the names of results: embedding, num_tokens"
+    ) as caught:
+        run(path)
+    assert caught.value.hint == "leave them out with --columns id,text"
+    (again,) = run(path, columns=("id", "text"), value=2.0)
+    assert pq.read_table(again)["embedding"].to_pylist() == [[2.0] * 4] * 5
+
+
+def test_where_every_column_has_the_name_of_a_result_renaming_is_left(run, write):
+    with pytest.raises(ConfigError) as caught:
+        run(write("a.jsonl", {"embedding": "x"}))
+    assert caught.value.hint == "rename them"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"embedding": np.zeros((2, 4), np.float32)}, {**results(2), "more": np.zeros(2)}]
+)
+def test_results_other_than_declared_are_a_bug(five, wrong):
+    inputs = InputConfig(paths=(str(five),))
+    with (
+        open_source(inputs, [TEXT]) as source,
+        open_sink(OutputConfig(), inputs, "e", source.schema, RESULTS, {}) as sink,
+    ):
+        chunk = next(source.chunks(2, 2**20))
+        with pytest.raises(ValueError, match="results are"):
+            sink.write(chunk, wrong)
+
+
+@contextlib.contextmanager
+def files_no_larger_than(num_bytes: int):
+    """Make writes fail beyond a size, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("limit", [0, 3, 100, 2_000, 20_000, 60_000])
+@pytest.mark.parametrize("output", [None, "out/", "old.parquet", "old/"])
+def test_a_full_disk_leaves_old_files_whole_and_no_new_ones(run, write, tmp_path, limit, output):
+    noise = np.random.default_rng(0).integers(48, 90, (5, 40_000))
+    path = write("in/a.jsonl", *[{"text": "".join(map(chr, row))} for row in noise])
+    (tmp_path / "old").mkdir()
+    target = None if output is None else f"{tmp_path}/{output}"
+    if output in ("old.parquet", "old/"):
+        run(path, target)
+    before = {old: old.read_bytes() for old in tmp_path.rglob("*") if old.is_file()}
+    with (
+        files_no_larger_than(limit),
+        pytest.raises(OutputError, match="cannot be written: File too large") as caught,
+    ):
+        run(path, target, overwrite=True, max_rows=5)
+    assert caught.value.hint == "free some space, or write elsewhere with -o"
+    assert {old: old.read_bytes() for old in tmp_path.rglob("*") if old.is_file()} == before
+
+
+def test_rejects_on_a_full_disk_leave_nothing(run, write, tmp_path):
+    path = write("in/a.jsonl", *[{"text": 1, "more": "x" * 500}] * 200, {"text": "x"})
+    with files_no_larger_than(10_000), pytest.raises(OutputError, match=r"rejects\.jsonl: cannot be written"):
+        run(path, on_error="skip", max_rows=1000)
+    assert files(path.parent) == ["a.jsonl"]
+
+
+def test_a_folder_that_vanishes_is_an_output_error(five, tmp_path):
+    inputs = InputConfig(paths=(str(five),))
+    (tmp_path / "out").mkdir()
+    output = OutputConfig(output=str(tmp_path / "out"))
+    with (
+        open_source(inputs, [TEXT]) as source,
+        open_sink(output, inputs, "e", source.schema, RESULTS, {}) as sink,
+    ):
+        (tmp_path / "out").rmdir()
+        chunk = next(source.chunks(2, 2**20))
+        with pytest.raises(OutputError, match="No such file or directory"):
+            sink.write(chunk, results(2))
