@@ -5,7 +5,7 @@ k-1. The first failure stops all of them, and nothing under the final name is ha
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
@@ -62,13 +62,24 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         for warning in runner.warnings:
             progress.note(warning)
         params = runner.params(command.pooling_task)
+        prompt = job.model.prompt
+        tokenize = runner.tokenizers.texts(
+            runner.tokenizers.prompt(job.model.prompt_name) if prompt is None else prompt
+        )
         columns = _result_columns(command, runner.result_size(params))
         with open_sink(
-            job.output, job.input, job.command, source.schema, columns, runner.describe(params)
+            job.output,
+            job.input,
+            job.command,
+            source.schema,
+            columns,
+            runner.describe(params) | {"prompt": tokenize.prompt},
         ) as sink:
             loaded = time.monotonic()
             progress.start(source.num_rows)
-            run = _Run(job=job, command=command, runner=runner, params=params, progress=progress)
+            run = _Run(
+                job=job, command=command, runner=runner, params=params, tokenize=tokenize, progress=progress
+            )
             run.through(source, sink)
             outputs = sink.commit()
     return RunSummary(
@@ -104,6 +115,7 @@ class _Run:
     command: Command
     runner: "PoolingRunner"
     params: "PoolingParams"
+    tokenize: "Callable[[Sequence[str]], TokenizedRows]"
     progress: Progress
     tally: _Tally = field(default_factory=_Tally)
 
@@ -125,7 +137,7 @@ class _Run:
     def _tokenized(self, source: Source) -> Iterator[tuple[RowChunk, "TokenizedRows"]]:
         role = self.command.roles[0].name
         for chunk in source.chunks(self.job.run.chunk_rows, self.job.run.chunk_bytes):
-            yield chunk, self.runner.tokenize(chunk.texts[role])
+            yield chunk, self.tokenize(chunk.texts[role])
 
     def _computed(
         self, chunk: RowChunk, tokens: "TokenizedRows"

@@ -5,9 +5,21 @@ column, a word to a person; padding.
 """
 
 from poolembed.poolers import PoolingParams
-from poolembed.runner.load import load_runner
+from poolembed.runner.load import describe_model, load_runner
+from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import TokenizedRows
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.results import PooledRows, RowFailure
+from poolembed.runner.spec import ModelSpec
 
-__all__ = ["PooledRows", "PoolingParams", "PoolingRunner", "RowFailure", "TokenizedRows", "load_runner"]
+__all__ = [
+    "ModelFolder",
+    "ModelSpec",
+    "PooledRows",
+    "PoolingParams",
+    "PoolingRunner",
+    "RowFailure",
+    "TokenizedRows",
+    "describe_model",
+    "load_runner",
+]

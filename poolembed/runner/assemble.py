@@ -140,9 +140,12 @@ def _token_pooler(spec: ModelSpec, transformer: Any, head: nn.Module) -> Pooler:
 
 def _activation(spec: ModelSpec) -> nn.Module:
     """Return the output activation that the spec names."""
-    known = {"softmax": PoolerClassify, "sigmoid": PoolerMultiLabelClassify, "none": PoolerIdentity}
-    if spec.activation in known:
-        return known[spec.activation]()
+    if spec.activation == "softmax":
+        return PoolerClassify()
+    if spec.activation == "sigmoid":
+        return PoolerMultiLabelClassify()
+    if spec.activation == "none":
+        return PoolerIdentity()
     return LambdaPoolerActivation(getattr(nn, spec.activation)())
 
 
