@@ -106,7 +106,7 @@ class FileSink(Sink):
 
     def __init__(self, target: OutputTarget, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
         super().__init__(target, schema, results)
-        self._file = AtomicFile(target.path)
+        self._file = AtomicFile(target.path, may_replace=target.overwrite)
         with ExitStack() as undo:
             undo.callback(self._file.discard)
             with translated(target.path):
@@ -142,7 +142,7 @@ class PartsSink(Sink):
             target.path.mkdir(exist_ok=True)
 
     def _write_table(self, index: int, table: pa.Table) -> None:
-        part = AtomicFile(self.target.path / part_name(index))
+        part = AtomicFile(self.target.path / part_name(index), may_replace=self.target.overwrite)
         self._waiting.append(part)
         groups = ParquetGroups(part.handle, self.schema, self._vectors)
         with ExitStack() as undo:

@@ -233,6 +233,28 @@ def test_an_existing_output_is_refused_and_stays(run, five):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("output", ["out.parquet", "out/part-00000.parquet"])
+def test_the_output_of_another_run_that_was_faster_is_kept(five, tmp_path, output):
+    inputs = InputConfig(paths=(str(five),))
+    target = tmp_path / output
+    where = OutputConfig(output=str(target) if target.parent == tmp_path else f"{target.parent}/")
+
+    def race() -> None:
+        with (
+            open_source(inputs, [TEXT]) as source,
+            open_sink(where, inputs, "e", source.schema, RESULTS, {}) as sink,
+        ):
+            target.write_bytes(b"other")
+            for chunk in source.chunks(2, 2**20):
+                sink.write(chunk, results(chunk.num_rows))
+            sink.commit()
+
+    with pytest.raises(OutputError, match="appeared while it was being written"):
+        race()
+    assert target.read_bytes() == b"other"
+    assert files(target.parent) == sorted({target.name, *(["in"] if target.parent == tmp_path else [])})
+
+
 def test_columns_with_the_names_of_results_are_refused_with_what_to_do(run, five):
     (path,) = run(five)
     with pytest.raises(
