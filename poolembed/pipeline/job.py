@@ -5,23 +5,26 @@ k-1. The first failure stops all of them, and nothing under the final name is ha
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from poolembed.config import JobConfig
 from poolembed.errors import InputError
-from poolembed.io import ResultColumn, RowChunk, Sink, Source, open_sink, open_source
+from poolembed.io import ResultColumn, RowChunk, Sink, Source, open_sink, open_source, plan_output
 from poolembed.pipeline.commands import COMMANDS, Command
 from poolembed.pipeline.prefetch import prefetch
 from poolembed.pipeline.summary import RunSummary
 
 if TYPE_CHECKING:
-    from poolembed.runner import PooledRows, PoolingRunner, TokenizedRows
+    from poolembed.runner import PoolingParams, PoolingRunner, TokenizedRows
+
+T = TypeVar("T")
 
 
 class Progress(Protocol):
@@ -35,24 +38,6 @@ class Progress(Protocol):
 
     def advance(self, num_rows: int, num_tokens: int) -> None:
         """Take the rows and tokens computed since the last call."""
-
-
-@dataclass(slots=True)
-class _Tally:
-    num_rows: int = 0
-    num_rejected: int = 0
-    num_truncated: int = 0
-    num_replaced: int = 0
-    num_tokens: int = 0
-    forward_s: float = 0.0
-    wait_s: float = 0.0
-
-    def count(self, chunk: RowChunk, tokens: "TokenizedRows") -> None:
-        self.num_rows += chunk.num_rows
-        self.num_rejected += len(chunk.rejects)
-        self.num_replaced += chunk.num_replaced
-        self.num_truncated += int(tokens.truncated.sum())
-        self.num_tokens += len(tokens.token_ids)
 
 
 def run_job(job: JobConfig, progress: Progress) -> RunSummary:
@@ -69,17 +54,23 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     """
     started = time.monotonic()
     command = COMMANDS[job.command]
-    with open_source(job.input, command.roles) as source, open_sink(job, source) as sink:
+    with open_source(job.input, command.roles) as source:
+        plan_output(job.output, job.input, job.command)
         from poolembed.runner import load_runner
 
         runner = load_runner(job.model, job.pooler, job.run.batch_tokens)
         for warning in runner.warnings:
             progress.note(warning)
-        sink.begin(_result_columns(command, runner), runner.describe())
-        loaded = time.monotonic()
-        progress.start(source.num_rows)
-        tally = _run(job, command, runner, source, sink, progress)
-        outputs = sink.commit()
+        params = runner.params(command.pooling_task)
+        columns = _result_columns(command, runner.result_size(params))
+        with open_sink(
+            job.output, job.input, job.command, source.schema, columns, runner.describe(params)
+        ) as sink:
+            loaded = time.monotonic()
+            progress.start(source.num_rows)
+            run = _Run(job=job, command=command, runner=runner, params=params, progress=progress)
+            run.through(source, sink)
+            outputs = sink.commit()
     return RunSummary(
         command=job.command,
         outputs=tuple(str(path) for path in outputs),
@@ -88,13 +79,100 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         dtype=runner.dtype,
         attention=runner.check.path,
         self_check=runner.check.max_difference,
-        num_rows=tally.num_rows,
-        num_rejected=tally.num_rejected,
-        num_truncated=tally.num_truncated,
-        num_replaced=tally.num_replaced,
-        num_tokens=tally.num_tokens,
         load_s=loaded - started,
         run_s=time.monotonic() - loaded,
-        forward_s=tally.forward_s,
-        wait_s=tally.wait_s,
+        **asdict(run.tally),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tally:
+    num_rows: int = 0
+    num_rejected: int = 0
+    num_truncated: int = 0
+    num_replaced: int = 0
+    num_tokens: int = 0
+    forward_s: float = 0.0
+    wait_s: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One pass over the chunks; the stages share nothing but what they hand on."""
+
+    job: JobConfig
+    command: Command
+    runner: "PoolingRunner"
+    params: "PoolingParams"
+    progress: Progress
+    tally: _Tally = field(default_factory=_Tally)
+
+    def through(self, source: Source, sink: Sink) -> None:
+        """Take every chunk from the source through the model to the sink."""
+        with (
+            closing(prefetch(self._tokenized(source))) as chunks,
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="poolembed-write") as writer,
+        ):
+            written: Future[None] | None = None
+            while (item := self._waited(next, chunks, None)) is not None:
+                chunk, results = self._computed(*item)
+                if written is not None:
+                    self._waited(written.result)
+                written = writer.submit(sink.write, chunk, results)
+            if written is not None:
+                self._waited(written.result)
+
+    def _tokenized(self, source: Source) -> Iterator[tuple[RowChunk, "TokenizedRows"]]:
+        role = self.command.roles[0].name
+        for chunk in source.chunks(self.job.run.chunk_rows, self.job.run.chunk_bytes):
+            yield chunk, self.runner.tokenize(chunk.texts[role])
+
+    def _computed(
+        self, chunk: RowChunk, tokens: "TokenizedRows"
+    ) -> tuple[RowChunk, dict[str, npt.NDArray[Any]]]:
+        started = time.monotonic()
+        pooled = self.runner.pool(tokens, self.params, self.progress.advance)
+        self.tally.forward_s += time.monotonic() - started
+        failed = {row: (failure.code, failure.message) for row, failure in pooled.failures.items()}
+        if failed and self.job.input.on_error == "fail":
+            raise _stopped(chunk, failed)
+        good = np.asarray([row not in failed for row in range(chunk.num_rows)], np.bool_)
+        chunk = chunk.without(failed)
+        self._count(chunk, tokens, good)
+        return chunk, {
+            self.command.column: pooled.values[good],
+            "num_tokens": tokens.lengths[good].astype(np.int32),
+            "truncated": tokens.truncated[good],
+        }
+
+    def _count(self, chunk: RowChunk, tokens: "TokenizedRows", good: npt.NDArray[np.bool_]) -> None:
+        tally = self.tally
+        tally.num_rows += chunk.num_rows
+        tally.num_rejected += len(chunk.rejects)
+        tally.num_replaced += chunk.num_replaced
+        tally.num_truncated += int(tokens.truncated[good].sum())
+        tally.num_tokens += int(tokens.lengths[good].sum())
+        self.progress.advance(len(chunk.rejects), 0)
+
+    def _waited(self, wait_for: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
+        started = time.monotonic()
+        try:
+            return wait_for(*arguments)
+        finally:
+            self.tally.wait_s += time.monotonic() - started
+
+
+def _result_columns(command: Command, size: int) -> list[ResultColumn]:
+    return [
+        ResultColumn(name=command.column, dtype="float32", dim=size),
+        ResultColumn(name="num_tokens", dtype="int32"),
+        ResultColumn(name="truncated", dtype="bool"),
+    ]
+
+
+def _stopped(chunk: RowChunk, failed: dict[int, tuple[str, str]]) -> InputError:
+    row = min(failed)
+    file, number = chunk.places[row]
+    return InputError(
+        f"{file}:{number}: {failed[row][1]}", "--on-error skip puts such rows in the rejects file"
     )

@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -17,7 +17,7 @@ class _End:
     pass
 
 
-def prefetch(items: Iterator[T], depth: int = 1) -> Iterator[T]:
+def prefetch(items: Iterator[T], depth: int = 1) -> Generator[T, None, None]:
     """Compute items ahead of their use, in order.
 
     An exception of `items` is raised where its item would have come. When the consumer stops early

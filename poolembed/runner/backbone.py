@@ -69,6 +69,9 @@ class Backbone:
             runs=equal_length_runs(batch.lengths),
             cu_seq_lens=None if self.device.type == "cpu" else self._cumulative(batch.lengths),
             max_length=int(batch.lengths.max()),
+            seen_lengths=None
+            if batch.seen_lengths is None
+            else self._tensor(batch.seen_lengths).to(torch.int32),
         )
         inputs = self._inputs(batch, (1, batch.num_tokens))
         positions = self._positions(batch)
@@ -80,17 +83,20 @@ class Backbone:
     def _equal_length(self, batch: PackedBatch) -> torch.Tensor:
         shape = (len(batch.rows), int(batch.lengths[0]))
         inputs = self._inputs(batch, shape)
-        # All tokens count, also a pad token that stands in a text.
+        # All tokens are seen, also a pad token that stands in a text.
         mask = torch.ones(shape, dtype=torch.long, device=self.device)
+        if batch.seen_lengths is not None:
+            seen = self._tensor(batch.seen_lengths)[:, None]
+            mask = (torch.arange(shape[1], device=self.device) < seen).long()
         output = self.model(**inputs, attention_mask=mask, **self._options())
         hidden_states: torch.Tensor = output.last_hidden_state
         return hidden_states.flatten(0, 1)
 
     def _inputs(self, batch: PackedBatch, shape: tuple[int, int]) -> dict[str, torch.Tensor]:
         inputs = {"input_ids": self._tensor(batch.token_ids).view(shape)}
-        if "token_type_ids" in self._parameters:
-            types = np.zeros_like(batch.token_ids) if batch.token_type_ids is None else batch.token_type_ids
-            inputs["token_type_ids"] = self._tensor(types).view(shape)
+        # Zeros are not passed: GPT-2 would take them for a token and add its embedding to all others.
+        if batch.token_type_ids is not None and "token_type_ids" in self._parameters:
+            inputs["token_type_ids"] = self._tensor(batch.token_type_ids).view(shape)
         return inputs
 
     def _positions(self, batch: PackedBatch) -> IntArray:

@@ -102,7 +102,7 @@ def _in_package(name: str, revision: str | None) -> ModelFolder | None:
 
 def _download(name: str, revision: str | None) -> ModelFolder:
     from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import (
+    from huggingface_hub.errors import (  # type: ignore[attr-defined] # HTTPError is its HTTP library's
         GatedRepoError,
         HfHubHTTPError,
         HTTPError,

@@ -1,0 +1,184 @@
+"""A loaded checkpoint taken apart: the transformer on one side, what pools its output on the other."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+
+from poolembed.errors import ModelError
+from poolembed.poolers import (
+    BOSEOSFilter,
+    DispatchPooler,
+    LambdaPoolerActivation,
+    Pooler,
+    PoolerClassify,
+    PoolerIdentity,
+    PoolerMultiLabelClassify,
+    SpladePooler,
+    pooler_for_classify,
+    pooler_for_embed,
+    pooler_for_token_classify,
+    pooler_for_token_embed,
+)
+from poolembed.runner.heads import ModelHead, detach_decoder
+from poolembed.runner.projector import linear, load_projector, read_weights
+from poolembed.runner.spec import ModelSpec
+
+Assembled = tuple[Any, Pooler]
+"""A transformer without a head, and the pooler of everything that the model can do."""
+
+
+def assemble(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+    """Separate a loaded model into transformer and pooler.
+
+    Args:
+        spec: what the checkpoint declares.
+        model: the model as loaded; heads are taken out of it.
+        device: where heads are put, in float32.
+
+    Raises:
+        ModelError: a head's weights are missing.
+    """
+    transformer, pooler = _ASSEMBLERS[spec.kind](spec, model, device)
+    return transformer, pooler.eval().to(device)
+
+
+def _embedding(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+    projector = load_projector(spec, device)
+    if spec.bge_m3 is None:
+        return model, DispatchPooler.for_embedding(spec.pooler_config, projector)
+    return model, _bge_m3(spec, model.config, projector)
+
+
+def _bge_m3(spec: ModelSpec, config: Any, projector: nn.Module | None) -> Pooler:  # noqa: ANN401
+    assert spec.bge_m3 is not None
+    colbert = _saved_linear(spec, spec.bge_m3.colbert)
+    sparse = nn.Sequential(_saved_linear(spec, spec.bge_m3.sparse), nn.ReLU())
+    token_embed = pooler_for_token_embed(spec.pooler_config, colbert)
+    token_classify = pooler_for_token_classify(
+        spec.pooler_config, model_config=_holder(config), classifier=sparse, act_fn=PoolerIdentity()
+    )
+    bos, eos = int(config.bos_token_id), int(config.eos_token_id)
+    return DispatchPooler(
+        {
+            "embed": pooler_for_embed(spec.pooler_config, projector),
+            "token_embed": BOSEOSFilter(token_embed, bos_token_id=bos),
+            "token_classify": BOSEOSFilter(token_classify, bos_token_id=bos, eos_token_id=eos),
+        }
+    )
+
+
+def _sparse(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+    transformer, decoder = model.base_model, detach_decoder(model)
+    bias = None if decoder.bias is None else decoder.bias.float()
+    return transformer, SpladePooler(ModelHead(model, with_pooler=False), decoder.weight.float(), bias)
+
+
+def _late_interaction(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+    pooler = pooler_for_token_embed(spec.pooler_config, load_projector(spec, device))
+    return model, DispatchPooler({"token_embed": pooler})
+
+
+def _classifier(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+    if spec.logit_head is not None:
+        classifier: nn.Module = _logit_head(spec, model)
+        transformer = model.base_model
+    else:
+        transformer = model.base_model
+        classifier = ModelHead(model)
+    pooler = pooler_for_classify(
+        spec.pooler_config,
+        model_config=_holder(transformer.config),
+        classifier=classifier,
+        act_fn=_activation(spec),
+    )
+    return transformer, DispatchPooler({"classify": pooler})
+
+
+def _token_classifier(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+    transformer = model.base_model
+    return transformer, _token_pooler(spec, transformer, ModelHead(model, with_pooler=False))
+
+
+def _reward(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+    if spec.logit_head is not None:
+        transformer = model.base_model
+        return transformer, _token_pooler(spec, transformer, _logit_head(spec, model))
+    head = _reward_head(spec)
+    token_pooler = _token_pooler(spec, model, head)
+    if "classify" not in spec.tasks:
+        return model, token_pooler
+    last = pooler_for_classify(
+        spec.pooler_config, model_config=_holder(model.config), classifier=head, act_fn=_activation(spec)
+    )
+    return model, DispatchPooler({"token_classify": token_pooler, "classify": last})
+
+
+_ASSEMBLERS: dict[str, Callable[[ModelSpec, Any, torch.device], Assembled]] = {
+    "embedding": _embedding,
+    "sparse": _sparse,
+    "late-interaction": _late_interaction,
+    "cross-encoder": _classifier,
+    "classifier": _classifier,
+    "token-classifier": _token_classifier,
+    "reward": _reward,
+    "process-reward": _reward,
+}
+
+
+def _token_pooler(spec: ModelSpec, transformer: Any, head: nn.Module) -> Pooler:  # noqa: ANN401
+    pooler = pooler_for_token_classify(
+        spec.pooler_config,
+        model_config=_holder(transformer.config),
+        classifier=head,
+        act_fn=_activation(spec),
+    )
+    return DispatchPooler({"token_classify": pooler})
+
+
+def _activation(spec: ModelSpec) -> nn.Module:
+    """Return the output activation that the spec names."""
+    known = {"softmax": PoolerClassify, "sigmoid": PoolerMultiLabelClassify, "none": PoolerIdentity}
+    if spec.activation in known:
+        return known[spec.activation]()
+    return LambdaPoolerActivation(getattr(nn, spec.activation)())
+
+
+def _logit_head(spec: ModelSpec, model: Any) -> nn.Linear:  # noqa: ANN401
+    """Return the rows of the language-model head that score, as a layer of its own."""
+    assert spec.logit_head is not None
+    head, ids = model.get_output_embeddings(), list(spec.logit_head.token_ids)
+    weight, bias = head.weight[ids].float(), None if head.bias is None else head.bias[ids].float()
+    if spec.logit_head.method == "from_2_way_softmax":
+        # The softmax over two logits is the sigmoid of their difference.
+        weight = weight[1:] - weight[:1]
+        bias = None if bias is None else bias[1:] - bias[:1]
+    return linear(weight.detach(), None if bias is None else bias.detach())
+
+
+def _reward_head(spec: ModelSpec) -> nn.Sequential:
+    """Return the layers `score.0`, `score.2`, ... or `v_head` with ReLU between them."""
+    weights = {
+        name: tensor
+        for file in spec.weight_files
+        for name, tensor in read_weights(spec.folder / file).items()
+        if name.startswith(("score.", "v_head."))
+    }
+    names = sorted(name.removesuffix(".weight") for name in weights if name.endswith(".weight"))
+    if not names:
+        raise ModelError(f"{spec.folder} has no reward head", "its weights should hold score.* or v_head.*")
+    layers: list[nn.Module] = []
+    for name in names:
+        layers += [linear(weights[f"{name}.weight"], weights.get(f"{name}.bias")), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def _saved_linear(spec: ModelSpec, file: str) -> nn.Linear:
+    weights = read_weights(spec.folder / file)
+    return linear(weights["weight"], weights["bias"])
+
+
+def _holder(config: object) -> SimpleNamespace:
+    return SimpleNamespace(hf_config=config)

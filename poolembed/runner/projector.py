@@ -1,0 +1,62 @@
+"""Dense layers after the transformer, as sentence-transformers and ColBERT checkpoints carry them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from poolembed.errors import ModelError
+from poolembed.runner.spec import DenseSpec, ModelSpec
+from poolembed.runner.spec.dense import BIAS_NAMES, WEIGHT_NAMES
+
+
+def load_projector(spec: ModelSpec, device: torch.device) -> nn.Module | None:
+    """Return the dense layers that `spec` lists, in order, in float32; None where there are none.
+
+    Raises:
+        ModelError: a layer's weights are missing or of another shape.
+    """
+    if not spec.dense:
+        return None
+    layers = [_layer(spec.folder, dense) for dense in spec.dense]
+    return nn.Sequential(*layers).eval().to(device)
+
+
+def read_weights(path: Path) -> Mapping[str, torch.Tensor]:
+    """Return the tensors of a safetensors file or of a pickle that holds nothing but tensors.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        loaded: Mapping[str, torch.Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, ValueError, EOFError) as error:
+        raise ModelError(f"{path} cannot be read as weights: {error}") from error
+    return loaded
+
+
+def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> nn.Linear:
+    """Return a linear layer with these float32 weights, (out_features, in_features)."""
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    layer.weight = nn.Parameter(weight.float(), requires_grad=False)
+    if bias is not None:
+        layer.bias = nn.Parameter(bias.float(), requires_grad=False)
+    return layer
+
+
+def _layer(folder: Path, dense: DenseSpec) -> nn.Module:
+    weights = {name: tensor for file in dense.files for name, tensor in read_weights(folder / file).items()}
+    weight = _find(weights, WEIGHT_NAMES)
+    bias = _find(weights, BIAS_NAMES) if dense.bias else None
+    if weight is None or (dense.bias and bias is None):
+        raise ModelError(f"{folder / dense.folder}: the weights of the Dense layer are incomplete")
+    activation: nn.Module = getattr(nn, dense.activation)()
+    return nn.Sequential(linear(weight, bias), activation)
+
+
+def _find(weights: Mapping[str, torch.Tensor], names: tuple[str, ...]) -> torch.Tensor | None:
+    return next((weights[name] for name in names if name in weights), None)

