@@ -6,7 +6,7 @@ Nothing is ever half-written under a final name.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -138,6 +138,7 @@ class PartsSink(Sink):
         self._old = target.old_parts()
         self._waiting: list[AtomicFile] = []
         self._written: list[Path] = []
+        self._made_folder = not target.path.exists()
         with translated(target.path):
             target.path.mkdir(exist_ok=True)
 
@@ -170,6 +171,9 @@ class PartsSink(Sink):
     def _discard(self) -> None:
         for part in self._waiting:
             part.discard()
+        if self._made_folder and not self._written:
+            with suppress(OSError):  # somebody may have put something there
+                self.target.path.rmdir()
 
 
 def open_sink(

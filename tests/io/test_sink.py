@@ -198,6 +198,15 @@ def test_a_stopped_run_into_a_new_directory_keeps_its_finished_parts(run, five, 
     assert pq.read_table(tmp_path / "out").num_rows == 4
 
 
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_run_stopped_before_its_first_part_leaves_the_folder_as_it_was(run, five, tmp_path, existed):
+    if existed:
+        (tmp_path / "out").mkdir()
+    with pytest.raises(StoppedError):
+        run(five, f"{tmp_path}/out/", stop_after=0)
+    assert files(tmp_path) == (["in", "out"] if existed else ["in"])
+
+
 def test_a_stopped_run_leaves_nothing(run, five):
     with pytest.raises(StoppedError):
         run(five, stop_after=1)
