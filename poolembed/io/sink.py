@@ -6,7 +6,7 @@ Nothing is ever half-written under a final name.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -106,7 +106,7 @@ class FileSink(Sink):
 
     def __init__(self, target: OutputTarget, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
         super().__init__(target, schema, results)
-        self._file = AtomicFile(target.path)
+        self._file = AtomicFile(target.path, may_replace=target.overwrite)
         with ExitStack() as undo:
             undo.callback(self._file.discard)
             with translated(target.path):
@@ -138,11 +138,12 @@ class PartsSink(Sink):
         self._old = target.old_parts()
         self._waiting: list[AtomicFile] = []
         self._written: list[Path] = []
+        self._made_folder = not target.path.exists()
         with translated(target.path):
             target.path.mkdir(exist_ok=True)
 
     def _write_table(self, index: int, table: pa.Table) -> None:
-        part = AtomicFile(self.target.path / part_name(index))
+        part = AtomicFile(self.target.path / part_name(index), may_replace=self.target.overwrite)
         self._waiting.append(part)
         groups = ParquetGroups(part.handle, self.schema, self._vectors)
         with ExitStack() as undo:
@@ -170,6 +171,9 @@ class PartsSink(Sink):
     def _discard(self) -> None:
         for part in self._waiting:
             part.discard()
+        if self._made_folder and not self._written:
+            with suppress(OSError):  # somebody may have put something there
+                self.target.path.rmdir()
 
 
 def open_sink(

@@ -100,7 +100,7 @@ def open_source(config: InputConfig, roles: Sequence[TextRole], stdin: BinaryIO 
     """
     found = find_inputs(config.paths)
     with ExitStack() as opened:
-        files = [_spooled(file, stdin, opened) for file in found.files]
+        files = [spooled(stdin, opened) if file.path is None else file for file in found.files]
         readers, parts = _survey(files, config)
         plan = make_plan(config, roles, parts)
         if config.on_error == "fail":
@@ -113,15 +113,6 @@ def _check(readers: Sequence[Reader], plan: ReadPlan) -> None:
         problem = reader.first_problem(plan)
         if problem is not None:
             raise refused(problem)
-
-
-def _spooled(file: InputFile, stdin: BinaryIO | None, opened: ExitStack) -> InputFile:
-    if file.path is not None:
-        return file
-    copy = spooled(stdin)
-    if copy.spool is not None:
-        opened.enter_context(copy.spool)
-    return copy
 
 
 def _survey(files: Sequence[InputFile], config: InputConfig) -> tuple[list[Reader], list[Columns]]:
