@@ -174,10 +174,28 @@ def read_json(path: Path, name: str) -> object:
         ModelError: the file cannot be read or is not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        return json.loads(read_text(path, name))
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ModelError(
             f"{name} cannot be read as JSON: {error}", "download the model again, the file may be cut"
+        ) from error
+
+
+def read_text(path: Path, name: str) -> str:
+    """Return the content of a UTF-8 text file, without a byte order mark.
+
+    Args:
+        path: the file.
+        name: its name in messages.
+
+    Raises:
+        ModelError: the file cannot be read or is no UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(
+            f"{name} cannot be read: {error}", "check its permissions, or download the model again"
         ) from error
 
 

@@ -6,6 +6,7 @@ from poolembed.runner.spec.document import UNDECLARED, USER, Declared
 from poolembed.runner.spec.draft import Draft
 from poolembed.runner.spec.families import DECODERS, T5_ENCODERS
 from poolembed.runner.spec.labels import HeadSettings, read_head
+from poolembed.runner.spec.pooling import read_bidirectional
 from poolembed.runner.spec.rerank import CAUSAL_SUFFIXES, LogitHead, read_logit_head, read_template
 from poolembed.runner.spec.tokenizer import Vocabulary
 
@@ -126,6 +127,9 @@ def _head_pooling(checkpoint: Checkpoint, declared: Declared[str | None]) -> Dec
         )
     if declared.value:
         return Declared(declared.value.upper(), declared.source)
+    own = read_bidirectional(checkpoint)
+    if own:
+        return own
     is_last = family in DECODERS | T5_ENCODERS | {"xlnet"} or checkpoint.architecture.endswith(
         CAUSAL_SUFFIXES
     )

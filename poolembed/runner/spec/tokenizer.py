@@ -117,11 +117,16 @@ def usable_length(config: Document) -> Declared[int] | None:
 
 
 def _model_tokens(tokenizer: Document) -> dict[str, int]:
-    vocab = tokenizer.section("model").data.get("vocab")
+    model = tokenizer.section("model")
+    vocab = model.data.get("vocab")
     if isinstance(vocab, dict):
         return dict(vocab)
-    # Unigram models list [token, score] pairs, whose place is the id.
-    return {str(entry[0]): index for index, entry in enumerate(vocab)} if isinstance(vocab, list) else {}
+    if not isinstance(vocab, list):
+        return {}
+    if not all(isinstance(entry, list) and entry for entry in vocab):
+        raise model.mistyped("vocab", "a list of [token, score] pairs")
+    # Unigram models list pairs, whose place is the id.
+    return {str(entry[0]): index for index, entry in enumerate(vocab)}
 
 
 def _stored_side(tokenizer: Document) -> Declared[str] | None:
