@@ -33,12 +33,15 @@ class PackedRows:
         runs: (number of rows, tokens of each) of neighbours of equal length, in order.
         cu_seq_lens: cumulative lengths on the device, shape (num_rows + 1,), int32; None on the CPU.
         max_length: tokens of the longest row.
+        seen_lengths: leading tokens of each row that its tokens attend to, on the device, shape
+            (num_rows,), int32; None where every token is seen.
         num_calls: how often attention has been computed with this record.
     """
 
     runs: list[tuple[int, int]]
     cu_seq_lens: torch.Tensor | None
     max_length: int
+    seen_lengths: torch.Tensor | None = None
     num_calls: int = field(default=0)
 
 
@@ -114,22 +117,22 @@ def _grouped(
 ) -> torch.Tensor:
     """One dense call for each run of rows of equal length; tensors are (num_tokens, heads, size)."""
     output = torch.empty(q.shape[0], q.shape[1], v.shape[2], dtype=q.dtype, device=q.device)
-    start = 0
+    start = row = 0
     for count, length in rows.runs:
         end = start + count * length
         group = [t[start:end].unflatten(0, (count, length)).transpose(1, 2) for t in (q, k, v)]
-        attended = _dense(group[0], group[1], group[2], layer)
+        seen = None if rows.seen_lengths is None else rows.seen_lengths[row : row + count]
+        attended = _dense(group[0], group[1], group[2], layer, _mask(length, layer, seen, q.device))
         output[start:end] = attended.transpose(1, 2).flatten(0, 1)
-        start = end
+        start, row = end, row + count
     return output
 
 
-def _dense(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layer: _Layer) -> torch.Tensor:
+def _dense(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layer: _Layer, mask: torch.Tensor | None
+) -> torch.Tensor:
     """Attention of rows of one length, tensors (num_rows, heads, length, size)."""
-    length, grouped_heads = q.shape[2], q.shape[1] != k.shape[1]
-    mask = None
-    if layer.window is not None and length > layer.window:
-        mask = _window_mask(length, layer, q.device)
+    grouped_heads = q.shape[1] != k.shape[1]
     if layer.softcap is None:
         causal = layer.causal and mask is None
         return scaled_dot_product_attention(
@@ -139,17 +142,28 @@ def _dense(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layer: _Layer) -> 
         k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], dim=1) for t in (k, v))
     scores = torch.tanh(q @ k.mT * (layer.scale / layer.softcap)) * layer.softcap
     if mask is None and layer.causal:
-        mask = torch.ones(length, length, dtype=torch.bool, device=q.device).tril()
+        mask = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool, device=q.device).tril()
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     return scores.softmax(dim=-1, dtype=torch.float32).to(v.dtype) @ v
 
 
-def _window_mask(length: int, layer: _Layer, device: torch.device) -> torch.Tensor:
-    """Which keys a query sees: nearer than `window`, and not later where causal; (length, length)."""
-    assert layer.window is not None
-    mask = torch.ones(length, length, dtype=torch.bool, device=device).triu(1 - layer.window)
-    return mask.tril(0 if layer.causal else layer.window - 1)
+def _mask(length: int, layer: _Layer, seen: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
+    """Which keys a query sees, broadcastable to (num_rows, heads, length, length).
+
+    None where it sees all, or all before it in a causal layer.
+    """
+    windowed = layer.window is not None and length > layer.window
+    if not windowed and seen is None:
+        return None
+    mask = torch.ones(length, length, dtype=torch.bool, device=device)
+    if layer.window is not None:
+        mask = mask.triu(1 - layer.window).tril(layer.window - 1)
+    if layer.causal:
+        mask = mask.tril()
+    if seen is None:
+        return mask
+    return mask & (torch.arange(length, device=device) < seen[:, None])[:, None, None]
 
 
 def _varlen(
@@ -170,6 +184,7 @@ def _varlen(
         scale=layer.scale,
         window_size=(left, right),
         enable_gqa=q.shape[1] != k.shape[1],
+        seqused_k=rows.seen_lengths,
     )
     return output
 

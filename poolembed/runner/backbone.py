@@ -69,6 +69,9 @@ class Backbone:
             runs=equal_length_runs(batch.lengths),
             cu_seq_lens=None if self.device.type == "cpu" else self._cumulative(batch.lengths),
             max_length=int(batch.lengths.max()),
+            seen_lengths=None
+            if batch.seen_lengths is None
+            else self._tensor(batch.seen_lengths).to(torch.int32),
         )
         inputs = self._inputs(batch, (1, batch.num_tokens))
         positions = self._positions(batch)
@@ -80,8 +83,11 @@ class Backbone:
     def _equal_length(self, batch: PackedBatch) -> torch.Tensor:
         shape = (len(batch.rows), int(batch.lengths[0]))
         inputs = self._inputs(batch, shape)
-        # All tokens count, also a pad token that stands in a text.
+        # All tokens are seen, also a pad token that stands in a text.
         mask = torch.ones(shape, dtype=torch.long, device=self.device)
+        if batch.seen_lengths is not None:
+            seen = self._tensor(batch.seen_lengths)[:, None]
+            mask = (torch.arange(shape[1], device=self.device) < seen).long()
         output = self.model(**inputs, attention_mask=mask, **self._options())
         hidden_states: torch.Tensor = output.last_hidden_state
         return hidden_states.flatten(0, 1)

@@ -5,11 +5,13 @@ Nothing is padded here or anywhere: a batch is its rows' tokens end to end, with
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
+Number = TypeVar("Number", np.int64, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,9 @@ class TokenizedRows:
         truncated: whether a row lost text to the maximum length, shape (num_rows,), bool.
         token_type_ids: segment of each token, shape (num_tokens,), int64; None where all are 0.
         prompt_lengths: leading tokens that pooling leaves out, shape (num_rows,); None for none.
+        seen_lengths: leading tokens of each row that its tokens attend to, shape (num_rows,); None where
+            every token is seen.
+        kept: tokens whose outputs are wanted, shape (num_tokens,), bool; None for all.
     """
 
     token_ids: IntArray
@@ -29,6 +34,8 @@ class TokenizedRows:
     truncated: npt.NDArray[np.bool_]
     token_type_ids: IntArray | None = None
     prompt_lengths: IntArray | None = None
+    seen_lengths: IntArray | None = None
+    kept: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,8 @@ class PackedBatch:
         lengths: tokens of each row, shape (num_rows,), int64, descending, each at least 1.
         token_type_ids: shape (num_tokens,), int64; None where all are 0.
         prompt_lengths: shape (num_rows,), int64; None for none.
+        seen_lengths: shape (num_rows,), int64; None where every token is seen.
+        kept: shape (num_tokens,), bool; None for all.
     """
 
     rows: IntArray
@@ -48,6 +57,8 @@ class PackedBatch:
     lengths: IntArray
     token_type_ids: IntArray | None = None
     prompt_lengths: IntArray | None = None
+    seen_lengths: IntArray | None = None
+    kept: npt.NDArray[np.bool_] | None = None
 
     @property
     def num_tokens(self) -> int:
@@ -91,13 +102,14 @@ def pack(tokenized: TokenizedRows, rows: IntArray) -> PackedBatch:
     """
     lengths = tokenized.lengths[rows]
     index = _token_index(np.cumsum(tokenized.lengths) - tokenized.lengths, lengths, rows)
-    types, prompts = tokenized.token_type_ids, tokenized.prompt_lengths
     return PackedBatch(
         rows=rows,
         token_ids=tokenized.token_ids[index],
         lengths=lengths,
-        token_type_ids=None if types is None else types[index],
-        prompt_lengths=None if prompts is None else prompts[rows],
+        token_type_ids=_picked(tokenized.token_type_ids, index),
+        prompt_lengths=_picked(tokenized.prompt_lengths, rows),
+        seen_lengths=_picked(tokenized.seen_lengths, rows),
+        kept=_picked(tokenized.kept, index),
     )
 
 
@@ -113,6 +125,10 @@ def equal_length_runs(lengths: IntArray) -> list[tuple[int, int]]:
     starts = np.concatenate(([0], edges))
     counts = np.diff(np.concatenate((starts, [len(lengths)])))
     return [(int(count), int(lengths[start])) for start, count in zip(starts, counts, strict=True)]
+
+
+def _picked(values: "npt.NDArray[Number] | None", index: IntArray) -> "npt.NDArray[Number] | None":
+    return None if values is None else values[index]
 
 
 def _token_index(starts: IntArray, lengths: IntArray, rows: IntArray) -> IntArray:

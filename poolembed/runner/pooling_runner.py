@@ -141,7 +141,9 @@ class PoolingRunner:
     ) -> None:
         """Compute one batch, in halves where the device has no room for it."""
         try:
-            collector.place(rows, self._pool_batch(pack(tokenized, rows), params))
+            batch = pack(tokenized, rows)
+            kept = None if batch.kept is None else torch.from_numpy(batch.kept).split(batch.lengths.tolist())
+            collector.place(rows, self._pool_batch(batch, params), kept)
         except torch.OutOfMemoryError:
             if len(rows) > 1:
                 for half in np.array_split(rows, 2):

@@ -53,12 +53,15 @@ class RowCollector:
         self._rows: list[npt.NDArray[np.float32]] = [np.zeros((0, size), np.float32)] * num_rows
         self.failures: dict[int, RowFailure] = {}
 
-    def place(self, rows: npt.NDArray[np.int64], pooled: PoolerOutput) -> None:
+    def place(
+        self, rows: npt.NDArray[np.int64], pooled: PoolerOutput, kept: list[torch.Tensor] | None = None
+    ) -> None:
         """Take the pooled data of a batch; a row with a number that is not finite is a failure.
 
         Args:
             rows: row number of each result, shape (num_results,).
             pooled: shape (num_results, size), or one matrix a row.
+            kept: token tasks: which rows of each matrix are wanted, bool; None for all.
         """
         if self._values is not None:
             assert isinstance(pooled, torch.Tensor)  # all rows ask for the same, so all have one width
@@ -67,6 +70,8 @@ class RowCollector:
             self._values[rows] = block.numpy()
             return
         blocks = [data.float().cpu() for data in pooled if data is not None]
+        if kept is not None:
+            blocks = [data[wanted] for data, wanted in zip(blocks, kept, strict=True)]
         self._fail_where(rows, np.asarray([not bool(torch.isfinite(data).all()) for data in blocks]))
         for row, data in zip(rows.tolist(), blocks, strict=True):
             if row not in self.failures:

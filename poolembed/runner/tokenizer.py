@@ -4,24 +4,13 @@ Lengths are decided by the model's declaration alone: padding and truncation sto
 are switched off.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from poolembed.runner.bounded import BoundedEncoder
 from poolembed.runner.packing import TokenizedRows
-
-# Characters of a text that are looked at first, per token wanted. Natural text has 2 to 6 characters
-# a token; where this is not enough the piece grows fourfold until it is.
-CHARS_PER_TOKEN = 16
-MIN_CHARS = 4096
-
-# The last tokens before a cut may differ from those of the whole text, so that many are thrown away.
-CUT_MARGIN_TOKENS = 64
-
-# Texts handed to the tokenizer at once: enough for its threads, little enough to hold all its records.
-TEXTS_PER_CALL = 512
 
 
 class RowTokenizer:
@@ -45,10 +34,9 @@ class RowTokenizer:
         self.max_length = max_length
         self.prompt = prompt
         self._backend = tokenizer.backend_tokenizer
+        self._side = tokenizer.truncation_side
         self._special_ids = frozenset(tokenizer.all_special_ids)
-        self._from_left = tokenizer.truncation_side == "left"
-        self._backend.no_padding()
-        self._backend.enable_truncation(max_length, direction=tokenizer.truncation_side)
+        self._encode = BoundedEncoder(self._backend, max_length, from_left=self._side == "left")
         self._num_unpooled = 0 if pools_prompt or not prompt else self._prompt_length()
 
     def __call__(self, texts: Sequence[str]) -> TokenizedRows:
@@ -60,15 +48,16 @@ class RowTokenizer:
         Returns:
             The tokens of all rows. A row that had more tokens than `max_length` is marked truncated.
         """
+        self._backend.no_padding()
+        self._backend.enable_truncation(self.max_length, direction=self._side)
+        prompted = [self.prompt + text for text in texts] if self.prompt else texts
         ids: list[np.ndarray] = []
         truncated: list[bool] = []
-        remaining = iter(texts)
-        while group := list(islice(remaining, TEXTS_PER_CALL)):
-            for encoding, was_cut in self._encode(group):
-                ids.append(np.asarray(encoding.ids, dtype=np.int64))
-                truncated.append(was_cut or bool(encoding.overflowing))
+        for encoding, was_cut in self._encode(prompted, add_special_tokens=True):
+            ids.append(np.asarray(encoding.ids, dtype=np.int64))
+            truncated.append(was_cut or bool(encoding.overflowing))
         return TokenizedRows(
-            token_ids=np.concatenate(ids) if ids else np.zeros(0, np.int64),
+            token_ids=np.concatenate([np.zeros(0, np.int64), *ids]),
             lengths=np.asarray([len(row) for row in ids], dtype=np.int64),
             truncated=np.asarray(truncated, dtype=np.bool_),
             prompt_lengths=np.full(len(ids), self._num_unpooled) if self._num_unpooled else None,
@@ -76,39 +65,7 @@ class RowTokenizer:
 
     def _prompt_length(self) -> int:
         """Return the prompt's tokens with the special ones before it, without those after it."""
+        self._backend.no_padding()
+        self._backend.no_truncation()
         ids = self._backend.encode(self.prompt).ids
         return len(ids) - bool(ids and ids[-1] in self._special_ids)
-
-    def _encode(self, texts: Sequence[str]) -> Iterator[tuple[Any, bool]]:
-        limit = max(MIN_CHARS, CHARS_PER_TOKEN * self.max_length)
-        prompted = [self.prompt + text for text in texts]
-        pieces = [self._cut(text, limit) for text in prompted]
-        encodings = self._backend.encode_batch_fast(pieces)
-        for text, piece, encoding in zip(prompted, pieces, encodings, strict=True):
-            if len(piece) == len(text):
-                yield encoding, False
-            else:
-                yield self._grow(text, limit, encoding)
-
-    def _grow(self, text: str, limit: int, encoding: Any) -> tuple[Any, bool]:  # noqa: ANN401
-        """Look at ever longer pieces of a long text until truncation, not the cut, decides its tokens."""
-        while limit < len(text) and _num_overflowing(encoding) < CUT_MARGIN_TOKENS:
-            limit *= 4
-            encoding = self._backend.encode_batch_fast([self._cut(text, limit)])[0]
-        return encoding, limit < len(text)
-
-    def _cut(self, text: str, limit: int) -> str:
-        """Keep `limit` characters at the side that truncation keeps, ending at white space if it can."""
-        if len(text) <= limit:
-            return text
-        if self._from_left:
-            piece = text[-limit:]
-            blank = piece.find(" ", 0, limit // 4)
-            return piece if blank < 0 else piece[blank:]
-        piece = text[:limit]
-        blank = piece.rfind(" ", limit - limit // 4)
-        return piece if blank < 0 else piece[:blank]
-
-
-def _num_overflowing(encoding: Any) -> int:  # noqa: ANN401
-    return sum(len(piece.ids) for piece in encoding.overflowing)

@@ -1,0 +1,96 @@
+"""Queries and documents to tokens, for late-interaction models, which mark and fill them differently."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from poolembed.runner.bounded import BoundedEncoder
+from poolembed.runner.packing import IntArray, TokenizedRows
+from poolembed.runner.spec import LateInteraction
+
+Role = Literal["query", "document"]
+
+
+class RoleTokenizer:
+    """Tokenizes the texts of one role: marker, length, query expansion, tokens left out.
+
+    Args:
+        tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
+        settings: what the checkpoint declares.
+        role: whose texts these are.
+        max_length: most tokens of a row of this model.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,  # noqa: ANN401 - a class of transformers, which one depends on the checkpoint
+        settings: LateInteraction,
+        role: Role,
+        *,
+        max_length: int,
+    ) -> None:
+        is_query = role == "query"
+        length = settings.query_length if is_query else settings.document_length
+        self.max_length = min(length or max_length, max_length)
+        self._backend = tokenizer.backend_tokenizer
+        self._side = tokenizer.truncation_side
+        marker = settings.query_prefix if is_query else settings.document_prefix
+        # A marker that is one token goes in as that token; other markers are text like any prompt.
+        self._marker_id = tokenizer.get_vocab().get(marker) if marker else None
+        self.prompt = marker if self._marker_id is None else ""
+        self._fills = is_query and settings.query_expansion
+        self._fill_id = self._expansion_id(tokenizer, settings)
+        self._sees_fill = settings.attend_to_expansion
+        skips = settings.skip_in_queries if is_query else True
+        self._skipped = self._ids_of(tokenizer, settings.skiplist) if skips else np.zeros(0, np.int64)
+        self._encode = BoundedEncoder(self._backend, self.max_length)
+
+    def __call__(self, texts: Sequence[str]) -> TokenizedRows:
+        """Tokenize texts, one row each; see `RowTokenizer`."""
+        room = self.max_length - (self._marker_id is not None)
+        self._backend.no_padding()
+        self._backend.enable_truncation(room, direction=self._side)
+        rows, truncated = [], []
+        for encoding, was_cut in self._encode(
+            [self.prompt + text for text in texts], add_special_tokens=True
+        ):
+            rows.append(self._marked(encoding))
+            truncated.append(was_cut or bool(encoding.overflowing))
+        seen = np.asarray([len(row) for row in rows], np.int64)
+        if self._fills:
+            rows = [self._filled(row) for row in rows]
+        token_ids = np.concatenate([np.zeros(0, np.int64), *rows])
+        return TokenizedRows(
+            token_ids=token_ids,
+            lengths=np.asarray([len(row) for row in rows], np.int64),
+            truncated=np.asarray(truncated, np.bool_),
+            seen_lengths=seen if self._fills and not self._sees_fill else None,
+            kept=~np.isin(token_ids, self._skipped) if len(self._skipped) else None,
+        )
+
+    def _marked(self, encoding: Any) -> IntArray:  # noqa: ANN401
+        """Put the marker behind the special tokens that a text begins with."""
+        ids = np.asarray(encoding.ids, np.int64)
+        if self._marker_id is None:
+            return ids
+        specials = encoding.special_tokens_mask
+        begin = 1 if specials and specials[0] else 0
+        return np.concatenate([ids[:begin], [self._marker_id], ids[begin:]])
+
+    def _filled(self, row: IntArray) -> IntArray:
+        missing = max(0, self.max_length - len(row))
+        return np.concatenate([row, np.full(missing, self._fill_id, np.int64)])
+
+    @staticmethod
+    def _expansion_id(tokenizer: Any, settings: LateInteraction) -> int:  # noqa: ANN401
+        if settings.expansion_token is not None:
+            return int(tokenizer.get_vocab()[settings.expansion_token])
+        fill = tokenizer.mask_token_id if tokenizer.mask_token_id is not None else tokenizer.pad_token_id
+        return int(fill) if fill is not None else 0
+
+    @staticmethod
+    def _ids_of(tokenizer: Any, words: Sequence[str]) -> IntArray:  # noqa: ANN401
+        """Return the token that each word of the skip list is, where it is one."""
+        vocabulary = tokenizer.get_vocab()
+        return np.asarray(sorted({vocabulary[word] for word in words if word in vocabulary}), np.int64)
