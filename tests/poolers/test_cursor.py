@@ -102,7 +102,7 @@ def test_given_starts_are_taken_as_they_are():
 def test_given_starts_may_live_on_any_device_of_the_hidden_states():
     starts = torch.zeros(3, dtype=torch.int64, device="meta")
     assert row_starts(torch.tensor([2, 3]), torch.device("meta"), starts) is starts
-    with pytest.raises(PoolingError, match="on cpu, needed .* on meta"):
+    with pytest.raises(PoolingError, match=r"on cpu, needed .* on meta"):
         row_starts(torch.tensor([2, 3]), torch.device("meta"), torch.tensor([0, 2, 5]))
 
 
