@@ -8,7 +8,7 @@ from torch import Tensor
 from poolembed.errors import PoolingError
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PoolingCursor:
     """Where the rows of a batch lie in its packed hidden states.
 

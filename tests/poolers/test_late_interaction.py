@@ -130,6 +130,14 @@ def test_documents_are_packed_up_to_the_limit(max_elements, pieces):
     assert [rows for rows, _ in seen.products] == pieces
 
 
+@pytest.mark.parametrize(("num_query", "dim", "rows"), [(32, 128, 32_768), (4096, 128, 1024)])
+def test_a_matrix_in_between_takes_16_megabytes_unless_told_otherwise(num_query, dim, rows):
+    query = torch.zeros(num_query, dim, device="meta")
+    with Shapes() as seen:
+        compute_maxsim_one_to_many(query, [torch.zeros(100_000, dim, device="meta")])
+    assert max(product[0] for product in seen.products) == rows
+
+
 def test_no_pairs_have_no_scores():
     assert compute_maxsim_score_batched([], []) == []
     assert compute_maxsim_one_to_many(QUERIES[0], []).shape == (0,)
