@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poolembed.errors import ConfigError
-from poolembed.runner.tokenizer import MIN_CHARS, TEXTS_PER_CALL, RowTokenizer
+from poolembed.runner.bounded import MIN_CHARS, TEXTS_PER_CALL
+from poolembed.runner.tokenizer import RowTokenizer
 
 # WordPiece, byte-level BPE with and without special tokens, BPE of whole texts, Metaspace, Unigram.
 KINDS = [
