@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
 import pyarrow as pa
 
 from poolembed.config import InputConfig, OutputConfig
@@ -19,9 +18,11 @@ from poolembed.errors import ConfigError
 from poolembed.io.atomic import AtomicFile, sync_folder, translated
 from poolembed.io.chunk import Reject, RowChunk
 from poolembed.io.names import part_name
-from poolembed.io.parquet_writer import ParquetGroups, ResultColumn
+from poolembed.io.parquet_writer import ParquetGroups
 from poolembed.io.rejects import RejectsFile
+from poolembed.io.result_arrays import describe_column, is_plain, result_array, result_field
 from poolembed.io.target import OutputTarget, plan_output
+from poolembed.results import ColumnData, ResultColumn
 
 RESULTS_KEY = "poolembed.results"
 
@@ -40,11 +41,11 @@ class Sink(ABC):
         self.target = target
         self.schema = schema
         self._results = results
-        self._vectors = frozenset(result.name for result in results if result.dim is not None)
+        self._vectors = frozenset(result.name for result in results if is_plain(result))
         self._rejects = RejectsFile(target.rejects)
 
     def write(
-        self, chunk: RowChunk, results: Mapping[str, np.ndarray], rejects: Sequence[Reject] = ()
+        self, chunk: RowChunk, results: Mapping[str, ColumnData], rejects: Sequence[Reject] = ()
     ) -> None:
         """Add a chunk.
 
@@ -61,7 +62,10 @@ class Sink(ABC):
         if set(results) != {result.name for result in self._results}:
             declared = [result.name for result in self._results]
             raise ValueError(f"results are {sorted(results)}, declared were {declared}")
-        arrays = [*chunk.table.columns, *(result.array(results[result.name]) for result in self._results)]
+        arrays = [
+            *chunk.table.columns,
+            *(result_array(result, results[result.name]) for result in self._results),
+        ]
         with translated(self.target.path):
             self._write_table(chunk.index, pa.Table.from_arrays(arrays, schema=self.schema))
         self._rejects.write((*chunk.rejects, *rejects))
@@ -200,10 +204,10 @@ def open_sink(
     """
     _check_names(schema, results)
     target = plan_output(config, inputs, suffix)
-    described = {result.name: {"dtype": result.dtype, "dim": result.dim} for result in results}
+    described = {result.name: describe_column(result) for result in results}
     recorded = {f"poolembed.{key}": value for key, value in metadata.items()}
     output_schema = pa.schema(
-        [*schema, *(result.field() for result in results)],
+        [*schema, *(result_field(result) for result in results)],
         metadata={**(schema.metadata or {}), **recorded, RESULTS_KEY: json.dumps(described)},
     )
     return (PartsSink if target.in_parts else FileSink)(target, output_schema, results)

@@ -12,7 +12,8 @@ import pytest
 
 from poolembed.config import InputConfig, OutputConfig
 from poolembed.errors import ConfigError, OutputError
-from poolembed.io import Reject, ResultColumn, TextRole, open_sink, open_source
+from poolembed.io import Reject, TextRole, open_sink, open_source
+from poolembed.results import ResultColumn
 
 TEXT = TextRole("text", ("text",))
 RESULTS = [ResultColumn("embedding", "float32", 4), ResultColumn("num_tokens", "int32")]
