@@ -7,39 +7,16 @@ from poolembed.runner.assemble import assemble
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.budget import choose_budget
 from poolembed.runner.checkpoint import load_checkpoint, load_tokenizer
+from poolembed.runner.describe import describe_model
 from poolembed.runner.device import resolve_device, resolve_dtype
 from poolembed.runner.head_check import check_head, own_logits
-from poolembed.runner.locate import ModelFolder, locate_model
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.self_check import random_rows, self_check
-from poolembed.runner.spec import ModelSpec, read_spec
+from poolembed.runner.spec import ModelSpec
 from poolembed.runner.tokenizers import Tokenizers
 
 # Kinds whose head is a part of the model as transformers loads it.
 _WITH_HEAD = ("classifier", "cross-encoder", "token-classifier")
-
-
-def describe_model(model: ModelConfig, pooler: PoolerConfig | None = None) -> tuple[ModelFolder, ModelSpec]:
-    """Find a model and read what it declares, without loading it.
-
-    Args:
-        model: which model, and the user's limits.
-        pooler: the user's changes to what the model declares.
-
-    Raises:
-        ConfigError: an option contradicts the model.
-        ModelError: the model is not found, incomplete or not supported.
-    """
-    folder = locate_model(model.model, model.revision)
-    spec = read_spec(
-        folder.path,
-        model_name=folder.name,
-        pooler_config=pooler,
-        max_length=model.max_length,
-        overrides=dict(model.overrides),
-        trust_remote_code=model.trust_remote_code,
-    )
-    return folder, spec
 
 
 def load_runner(
