@@ -26,6 +26,9 @@ def describe_model(model: ModelConfig, pooler: PoolerConfig | None = None) -> tu
         model: which model, and the user's limits.
         pooler: the user's changes to what the model declares.
 
+    Returns:
+        Where the model is, and what it declares.
+
     Raises:
         ConfigError: an option contradicts the model.
         ModelError: the model is not found, incomplete or not supported.
@@ -51,6 +54,9 @@ def load_runner(
         model: which model, where and in which precision.
         pooler: the user's changes to what the model declares.
         batch_tokens: most tokens of a batch; None finds the fastest by a short trial.
+
+    Returns:
+        The model, ready to run.
 
     Raises:
         ConfigError: the device, precision or pooling asked for cannot be had.
