@@ -1,6 +1,8 @@
 """Encoding of long texts at a cost that depends on the tokens wanted, not on the length of the text."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -12,8 +14,14 @@ MIN_CHARS = 4096
 # The last tokens before a cut may differ from those of the whole text, so that many are thrown away.
 CUT_MARGIN_TOKENS = 64
 
+# Where a word ends: no tokenizer lets what follows the blank decide the tokens before it, or the reverse.
+_FIRST_WORD_END = re.compile(r"\S(?= )")
+_LAST_WORD_END = re.compile(r".*\S(?= )", re.DOTALL)
+
 # Texts handed to the tokenizer at once: enough for its threads, little enough to hold all its records.
 TEXTS_PER_CALL = 512
+
+Encode = Callable[[list[str]], list[Any]]
 
 
 class BoundedEncoder:
@@ -34,40 +42,58 @@ class BoundedEncoder:
         """Yield each text's encoding, and whether characters were left out.
 
         Where they were, the encoding holds more than `max_tokens` tokens, the surplus in its overflow if
-        the backend truncates, and the first `max_tokens` are those of the whole text.
+        the backend truncates, and the first `max_tokens` (from the left: the last) are those of the whole
+        text.
         """
         limit = max(MIN_CHARS, CHARS_PER_TOKEN * self._max_tokens)
+        encode = partial(self._backend.encode_batch_fast, add_special_tokens=add_special_tokens)
         remaining = iter(texts)
         while group := list(islice(remaining, TEXTS_PER_CALL)):
-            pieces = [self._cut(text, limit) for text in group]
-            encodings = self._backend.encode_batch_fast(pieces, add_special_tokens=add_special_tokens)
-            for text, piece, encoding in zip(group, pieces, encodings, strict=True):
+            pieces = [self._cut(text, limit)[0] for text in group]
+            for text, piece, encoding in zip(group, pieces, encode(pieces), strict=True):
                 if len(piece) == len(text):
                     yield encoding, False
                 else:
-                    yield self._grow(text, limit, encoding, add_special_tokens=add_special_tokens)
+                    yield self._grow(text, limit, encoding, encode)
 
-    def _grow(self, text: str, limit: int, encoding: Any, *, add_special_tokens: bool) -> tuple[Any, bool]:  # noqa: ANN401
-        """Look at ever longer pieces until the wanted tokens do not depend on the cut."""
-        wanted = self._max_tokens + CUT_MARGIN_TOKENS
-        while limit < len(text) and _num_tokens(encoding) < wanted:
+    def _grow(self, text: str, limit: int, encoding: Any, encode: Encode) -> tuple[Any, bool]:  # noqa: ANN401
+        """Look at ever longer pieces of a long text until the wanted tokens do not depend on the cut."""
+        while limit < len(text) and not self._is_settled(text, limit, encoding, encode):
             limit *= 4
-            piece = self._cut(text, limit)
-            encoding = self._backend.encode_batch_fast([piece], add_special_tokens=add_special_tokens)[0]
+            encoding = encode([self._cut(text, limit)[0]])[0]
         return encoding, limit < len(text)
 
-    def _cut(self, text: str, limit: int) -> str:
-        """Keep `limit` characters at the wanted side, ending at a blank where there is one."""
+    def _is_settled(self, text: str, limit: int, encoding: Any, encode: Encode) -> bool:  # noqa: ANN401
+        """Tell whether a piece's wanted tokens are those of the whole text.
+
+        A cut inside a run without blanks may shift how the run is divided up to its far end, as where a
+        sequence of dashes becomes tokens of eight: such a cut is good when moving it changes nothing.
+        """
+        if _num_text_tokens(encoding) < self._max_tokens + CUT_MARGIN_TOKENS:
+            return False
+        piece, between_words = self._cut(text, limit)
+        if between_words:
+            return True
+        moved = encode([piece[1:] if self._from_left else piece[:-1]])[0]
+        return bool(moved.ids[: self._max_tokens] == encoding.ids[: self._max_tokens])
+
+    def _cut(self, text: str, limit: int) -> tuple[str, bool]:
+        """Keep `limit` characters at the wanted side, or a little less to end between words.
+
+        Returns:
+            The piece, and whether it ends between words.
+        """
         if len(text) <= limit:
-            return text
+            return text, True
         if self._from_left:
-            piece = text[-limit:]
-            blank = piece.find(" ", 0, limit // 4)
-            return piece if blank < 0 else piece[blank:]
-        piece = text[:limit]
-        blank = piece.rfind(" ", limit - limit // 4)
-        return piece if blank < 0 else piece[:blank]
+            start = len(text) - limit
+            end_of_word = _FIRST_WORD_END.search(text, start, start + limit // 4)
+            return (text[end_of_word.end() :], True) if end_of_word else (text[start:], False)
+        end_of_word = _LAST_WORD_END.match(text, limit - limit // 4, limit + 1)
+        return (text[: end_of_word.end()], True) if end_of_word else (text[:limit], False)
 
 
-def _num_tokens(encoding: Any) -> int:  # noqa: ANN401
-    return len(encoding.ids) + sum(len(piece.ids) for piece in encoding.overflowing)
+def _num_text_tokens(encoding: Any) -> int:  # noqa: ANN401
+    """Return the tokens of an encoding and its overflow; each part has special tokens of its own."""
+    parts = (encoding, *encoding.overflowing)
+    return sum(len(part.ids) - sum(part.special_tokens_mask) for part in parts)

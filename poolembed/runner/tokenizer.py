@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from poolembed.errors import ConfigError
 from poolembed.runner.bounded import BoundedEncoder
 from poolembed.runner.packing import TokenizedRows
 
@@ -21,6 +22,9 @@ class RowTokenizer:
         max_length: most tokens of a row, special tokens included.
         prompt: text put before every text.
         pools_prompt: whether the prompt's tokens take part in pooling.
+
+    Raises:
+        ConfigError: `max_length` has no room for a token of text beside the special ones.
     """
 
     def __init__(
@@ -31,6 +35,12 @@ class RowTokenizer:
         prompt: str = "",
         pools_prompt: bool = True,
     ) -> None:
+        num_special = tokenizer.num_special_tokens_to_add()
+        if max_length <= num_special:
+            raise ConfigError(
+                f"a maximum length of {max_length} has no room for text beside {num_special} special tokens",
+                f"--max-length must be at least {num_special + 1} for this model",
+            )
         self.max_length = max_length
         self.prompt = prompt
         self._backend = tokenizer.backend_tokenizer

@@ -1,0 +1,27 @@
+"""Tiny models of the zoo, each loaded once."""
+
+from functools import cache
+
+import pytest
+from transformers import AutoTokenizer
+
+from poolembed.config import ModelConfig
+from poolembed.runner import load_runner
+
+
+@pytest.fixture(scope="session")
+def models(shared):
+    """The folder with a model folder for each family."""
+    return shared / "zoo" / "models"
+
+
+@pytest.fixture(scope="session")
+def runner_of(models):
+    """Return the runner of a family, on the CPU; it is shared, so it must not be changed."""
+    return cache(lambda family: load_runner(ModelConfig(model=str(models / family), device="cpu")))
+
+
+@pytest.fixture(scope="session")
+def tokenizer_of(models):
+    """Return a new tokenizer of a family, free to be changed."""
+    return lambda family: AutoTokenizer.from_pretrained(models / family)
