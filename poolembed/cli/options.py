@@ -187,6 +187,9 @@ def job_from(command: str, options: dict[str, Any]) -> JobConfig:
         command: the command's name.
         options: values by name, as click hands them over.
 
+    Returns:
+        The job, checked.
+
     Raises:
         ConfigError: the values contradict each other; lists every problem.
     """

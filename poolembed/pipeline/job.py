@@ -38,7 +38,12 @@ class Progress(Protocol):
         """Take the number of rows that will come."""
 
     def advance(self, num_rows: int, num_tokens: int) -> None:
-        """Take the rows and tokens computed since the last call."""
+        """Take what was done since the last call.
+
+        Args:
+            num_rows: rows that are done, rejected ones included.
+            num_tokens: tokens computed for them.
+        """
 
 
 def run_job(job: JobConfig, progress: Progress) -> RunSummary:
@@ -49,6 +54,9 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     Args:
         job: what to do; already checked.
         progress: told how far the run is.
+
+    Returns:
+        How the run ended.
 
     Raises:
         PoolembedError: the run failed; no output has its final name, and an old one is whole.

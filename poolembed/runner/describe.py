@@ -12,6 +12,9 @@ def describe_model(model: ModelConfig, pooler: PoolerConfig | None = None) -> tu
         model: which model, and the user's limits.
         pooler: the user's changes to what the model declares.
 
+    Returns:
+        Where the model is, and what it declares.
+
     Raises:
         ConfigError: an option contradicts the model.
         ModelError: the model is not found, incomplete or not supported.

@@ -29,6 +29,9 @@ def load_runner(
         pooler: the user's changes to what the model declares.
         batch_tokens: most tokens of a batch; None finds the fastest by a short trial.
 
+    Returns:
+        The model, ready to run.
+
     Raises:
         ConfigError: the device, precision or pooling asked for cannot be had.
         ModelError: the model is not found, incomplete or not supported.

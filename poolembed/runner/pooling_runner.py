@@ -122,6 +122,9 @@ class PoolingRunner:
             tokenized: the chunk's tokens.
             params: what to compute, the same for every row; its task must be set.
             on_batch: told after each batch how many rows and tokens it had.
+
+        Returns:
+            One result a row, in the order of the rows, and the rows that failed.
         """
         collector = RowCollector(
             len(tokenized.lengths), self.result_size(params), per_token=params.task in TOKEN_TASKS
