@@ -77,6 +77,7 @@ class ModelConfig:
         max_length: most tokens of a row, special tokens included; None takes the model's own limit.
         prompt: text put before every row.
         prompt_name: name of a prompt that the model declares.
+        overrides: (key, value) pairs that replace settings of the checkpoint or keys of its config.json.
         trust_remote_code: run Python code that the model folder carries.
     """
 
@@ -87,6 +88,7 @@ class ModelConfig:
     max_length: int | None = None
     prompt: str | None = None
     prompt_name: str | None = None
+    overrides: tuple[tuple[str, str], ...] = ()
     trust_remote_code: bool = False
 
     def check(self) -> list[str]:

@@ -55,7 +55,12 @@ class Console:
             self._bar = tqdm(total=num_rows, unit=" rows", file=sys.stderr, dynamic_ncols=True, leave=False)
 
     def advance(self, num_rows: int, num_tokens: int) -> None:
-        """Count rows that are computed."""
+        """Count rows that are computed.
+
+        Args:
+            num_rows: rows since the last call.
+            num_tokens: their tokens.
+        """
         self._rows_done += num_rows
         self._tokens_done += num_tokens
         now = time.monotonic()

@@ -10,6 +10,7 @@ import click
 
 from poolembed import __version__
 from poolembed.cli.embed import embed
+from poolembed.cli.inspect import inspect
 from poolembed.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_TERMINATED, PoolembedError
 
 
@@ -59,8 +60,10 @@ def cli() -> None:
     \b
     Examples:
       poolembed embed corpus.jsonl
+      poolembed inspect
       poolembed embed --help
     """
 
 
 cli.add_command(embed)
+cli.add_command(inspect)

@@ -3,7 +3,7 @@
 An option's name is the name of a field, and its environment variable is `POOLEMBED_` with that name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -28,6 +28,23 @@ Decorator = Callable[[Any], Any]
 RUN_DEFAULTS = RunConfig()
 
 
+class KeyValue(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
+    """`KEY=VALUE`, as a pair of strings."""
+
+    name = "key=value"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Split at the first equals sign."""
+        if isinstance(value, tuple):
+            return value
+        key, sign, content = value.partition("=")
+        if not sign or not key:
+            self.fail(f"{value!r} is not KEY=VALUE", param, ctx)
+        return key, content
+
+
 def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - click's own settings
     """A click option with the environment variable `POOLEMBED_<NAME>`."""
     name = next(s for s in spellings if s.startswith("--")).partition("/")[0].removeprefix("--")
@@ -35,6 +52,25 @@ def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - cli
     settings.setdefault("show_default", True)
     return click.option(*spellings, **settings)
 
+
+MODEL = option("--model", "-m", default=DEFAULT_MODEL, metavar="MODEL", help="Model folder or hub name.")
+
+# What changes how a model is understood, also without running it.
+DECLARATION_OPTIONS = (
+    option("--revision", metavar="REV", help="Branch, tag or commit of a hub model."),
+    option(
+        "--max-length", type=int, metavar="N", help="Most tokens of a row; the model's own limit by default."
+    ),
+    option(
+        "--set",
+        "overrides",
+        type=KeyValue(),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Replace a setting of the model (see `poolembed inspect`) or a key of its config.json.",
+    ),
+    option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the model."),
+)
 
 INPUT_OPTIONS = (
     click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
@@ -56,19 +92,21 @@ INPUT_OPTIONS = (
 )
 
 MODEL_OPTIONS = (
-    option("--model", "-m", default=DEFAULT_MODEL, metavar="MODEL", help="Model folder or hub name."),
-    option("--revision", metavar="REV", help="Branch, tag or commit of a hub model."),
+    MODEL,
+    *DECLARATION_OPTIONS,
     option("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:N or mps."),
     option("--dtype", type=click.Choice(DTYPES), default="auto", help="Precision of the transformer."),
-    option(
-        "--max-length", type=int, metavar="N", help="Most tokens of a row; the model's own limit by default."
-    ),
     option("--prompt", metavar="TEXT", help="Text put before every row."),
     option("--prompt-name", metavar="NAME", help="A prompt that the model declares, by name."),
-    option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the model."),
 )
 
 POOLER_OPTIONS = (
+    option(
+        "--pooling",
+        "pooling_type",
+        metavar="NAME",
+        help="CLS, LAST, MEAN, MAX, MEAN_SQRT_LEN, WEIGHTED_MEAN, or several joined by +.",
+    ),
     option("--dimensions", type=int, metavar="N", help="Keep the first N dimensions (matryoshka models)."),
     option(
         "--activation/--no-activation",
@@ -127,11 +165,19 @@ SHARED_OPTIONS = (
 )
 
 
-def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command every option of `SHARED_OPTIONS`, in that order."""
-    for decorate in reversed(SHARED_OPTIONS):
-        command = decorate(command)
-    return command
+def with_options(options: Sequence[Decorator]) -> Decorator:
+    """Return a decorator that gives a command these options, in that order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for add in reversed(options):
+            command = add(command)
+        return command
+
+    return decorate
+
+
+shared_options = with_options(SHARED_OPTIONS)
+"""Gives a command every option of `SHARED_OPTIONS`."""
 
 
 def job_from(command: str, options: dict[str, Any]) -> JobConfig:
@@ -141,6 +187,9 @@ def job_from(command: str, options: dict[str, Any]) -> JobConfig:
         command: the command's name.
         options: values by name, as click hands them over.
 
+    Returns:
+        The job, checked.
+
     Raises:
         ConfigError: the values contradict each other; lists every problem.
     """
@@ -149,16 +198,17 @@ def job_from(command: str, options: dict[str, Any]) -> JobConfig:
         options = options | {"columns": tuple(name.strip() for name in columns.split(",") if name.strip())}
     job = JobConfig(
         command=command,
-        input=_fill(InputConfig, options),
-        model=_fill(ModelConfig, options),
-        pooler=_fill(PoolerConfig, options),
-        output=_fill(OutputConfig, options),
-        run=_fill(RunConfig, options),
+        input=fill(InputConfig, options),
+        model=fill(ModelConfig, options),
+        pooler=fill(PoolerConfig, options),
+        output=fill(OutputConfig, options),
+        run=fill(RunConfig, options),
     )
     job.check()
     return job
 
 
-def _fill(record: type[C], options: dict[str, Any]) -> C:
+def fill(record: type[C], options: dict[str, Any]) -> C:
+    """Return a record made of those options that are its fields."""
     names = {field.name for field in fields(record)}  # type: ignore[arg-type]
     return record(**{name: value for name, value in options.items() if name in names})

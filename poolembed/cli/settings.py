@@ -16,6 +16,14 @@ def load_settings(ctx: click.Context, param: click.Parameter, path: str | None) 
     Keys are option names with `-` or `_` (`batch-tokens = 4096`); a table with the command's name holds
     what is for that command alone.
 
+    Args:
+        ctx: the command that runs; its defaults are set.
+        param: the `--config` option.
+        path: the file; None leaves every default.
+
+    Returns:
+        `path`, which click hands on.
+
     Raises:
         ConfigError: the file cannot be read, or has keys that are no options.
     """

@@ -6,7 +6,6 @@ Never: a model, a tokenizer, a tensor; a type guessed from text; a row that is n
 """
 
 from poolembed.io.chunk import Reject, RowChunk, TextRole
-from poolembed.io.parquet_writer import ResultColumn
 from poolembed.io.sink import Sink, open_sink
 from poolembed.io.source import Source, open_source
 from poolembed.io.target import OutputTarget, plan_output
@@ -14,7 +13,6 @@ from poolembed.io.target import OutputTarget, plan_output
 __all__ = [
     "OutputTarget",
     "Reject",
-    "ResultColumn",
     "RowChunk",
     "Sink",
     "Source",

@@ -20,6 +20,7 @@ class AtomicFile:
 
     Args:
         path: the final name; its folder exists.
+        may_replace: whether a file of that name may be replaced.
 
     Attributes:
         path: the final name.
@@ -29,8 +30,9 @@ class AtomicFile:
         OutputError: the temporary file cannot be made.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, may_replace: bool) -> None:
         self.path = path
+        self._may_replace = may_replace
         self._temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
         with translated(path):
             self.handle: BinaryIO = self._temporary.open("wb")
@@ -47,12 +49,16 @@ class AtomicFile:
             self.handle.close()
 
     def place(self) -> Path:
-        """Give the finished content its final name, replacing what has it, and return that name.
+        """Give the finished content its final name and return it.
 
         Raises:
-            OutputError: the rename fails.
+            OutputError: the rename fails, or the name has been taken and may not be replaced.
         """
         with translated(self.path):
+            if not self._may_replace and self.path.exists():
+                raise OutputError(
+                    f"{self.path}: appeared while it was being written", "--overwrite replaces it"
+                )
             self._temporary.replace(self.path)
             sync_folder(self.path.parent)
         return self.path

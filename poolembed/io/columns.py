@@ -30,6 +30,9 @@ def make_plan(config: InputConfig, roles: Sequence[TextRole], parts: Sequence[Co
         roles: the texts every row must bring.
         parts: the columns of each file, in reading order.
 
+    Returns:
+        The kept columns with the types of all files together, and the column of each role.
+
     Raises:
         InputError: no column can be taken for a role, a named one does not exist, or types conflict.
         ConfigError: `columns` is empty or names a column twice.
@@ -145,7 +148,7 @@ def _shared_metadata(each: Iterable[dict[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the values of both types exactly; None where there is none."""
+    """Return the type that holds the values of `first` and of `second` exactly; None where there is none."""
     if first == second or pa.types.is_null(second):
         return first
     if pa.types.is_null(first):

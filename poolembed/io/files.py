@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -80,11 +81,15 @@ class InputFile:
         return FileState(stat.st_size, stat.st_mtime_ns, (stat.st_dev, stat.st_ino))
 
 
-def spooled(stdin: BinaryIO | None) -> InputFile:
+def spooled(stdin: BinaryIO | None, opened: ExitStack) -> InputFile:
     """Copy standard input to an unnamed temporary file, so that it can be read twice.
 
     Args:
         stdin: where to read from; None takes the process's standard input.
+        opened: what closes the copy, which is gone then.
+
+    Returns:
+        The copy, at its beginning.
 
     Raises:
         InputError: there is no standard input, or it cannot be copied.
@@ -92,13 +97,13 @@ def spooled(stdin: BinaryIO | None) -> InputFile:
     if stdin is None and sys.stdin is None:
         raise InputError("standard input is closed", "pipe JSON Lines into the command")
     stream = sys.stdin.buffer if stdin is None else stdin
-    spool = tempfile.TemporaryFile(prefix="poolembed-stdin-")  # noqa: SIM115 - closed by Source
     try:
+        spool = tempfile.TemporaryFile(prefix="poolembed-stdin-")  # noqa: SIM115 - `opened` closes it
+        opened.enter_context(spool)
         while block := stream.read(_COPY_BYTES):
             spool.write(block)
         spool.flush()
     except OSError as error:
-        spool.close()
         raise InputError(
             f"{STDIN_LABEL}: cannot be copied to {tempfile.gettempdir()}: {error.strerror or error}",
             "set TMPDIR to a folder with room for the whole input",

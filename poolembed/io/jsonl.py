@@ -28,17 +28,19 @@ class JsonlReader:
     Args:
         file: where it is.
         columns: what has been seen in all JSONL files; `survey` adds to it.
+        max_line_bytes: a longer line is refused.
 
     Attributes:
         label: name of the file in messages.
         num_rows: rows to read, known after `survey`.
     """
 
-    def __init__(self, file: InputFile, columns: JsonColumns) -> None:
+    def __init__(self, file: InputFile, columns: JsonColumns, max_line_bytes: int = MAX_LINE_BYTES) -> None:
         self.label = file.label
         self.num_rows = 0
         self._file = file
         self._columns = columns
+        self._max_line_bytes = max_line_bytes
         self._state = file.state()
 
     def survey(self, limit: int | None, on_error: OnError) -> None:
@@ -57,7 +59,7 @@ class JsonlReader:
             self.num_rows += 1
             self._columns.num_rows += 1
             try:
-                record, _ = _parse(line, exact=False)
+                record, _ = self._parse(line, exact=False)
             except RowError as problem:
                 if on_error == "fail":
                     raise refused(self._reject(line, problem)) from problem
@@ -80,19 +82,19 @@ class JsonlReader:
         if self._file.state() != self._state:
             raise changed(self.label)
         exact = self._columns.writes_numbers(plan.schema.names)
-        builder = _PieceBuilder(self.label, self._columns, plan, exact)
+        builder = _PieceBuilder(self.label, self._columns, plan, exact=exact)
         num_rows = 0
         for line in self._lines():
             if num_rows == self.num_rows:
                 break
             num_rows += 1
             try:
-                builder.add(line, *_parse(line, exact=exact))
+                builder.add(line, *self._parse(line, exact=exact))
             except RowError as problem:
                 builder.refuse(line, self._reject(line, problem))
             if builder.is_full:
                 yield self._finished(builder)
-                builder = _PieceBuilder(self.label, self._columns, plan, exact)
+                builder = _PieceBuilder(self.label, self._columns, plan, exact=exact)
         if num_rows != self.num_rows:
             raise changed(self.label)
         yield self._finished(builder)
@@ -107,7 +109,12 @@ class JsonlReader:
             raise
 
     def _lines(self) -> Iterator[Line]:
-        return numbered_lines(self.label, self._file.open)
+        return numbered_lines(self.label, self._file.open, self._max_line_bytes)
+
+    def _parse(self, line: Line, *, exact: bool) -> tuple[dict[str, Any], frozenset[str]]:
+        if not line.whole:
+            raise RowError("too_large", f"the line is longer than {self._max_line_bytes} bytes")
+        return parse_row(line.data, exact=exact)
 
     def _reject(self, line: Line, problem: RowError) -> Reject:
         # A character takes at most four bytes of UTF-8, so this many hold the whole excerpt.
@@ -115,16 +122,10 @@ class JsonlReader:
         return Reject(self.label, line.number, problem.code, problem.message, start[:EXCERPT_CHARACTERS])
 
 
-def _parse(line: Line, *, exact: bool) -> tuple[dict[str, Any], frozenset[str]]:
-    if not line.whole:
-        raise RowError("too_large", f"the line is longer than {MAX_LINE_BYTES} bytes")
-    return parse_row(line.data, exact=exact)
-
-
 class _PieceBuilder:
     """Rows on their way to a piece."""
 
-    def __init__(self, label: str, columns: JsonColumns, plan: ReadPlan, exact: bool) -> None:  # noqa: FBT001
+    def __init__(self, label: str, columns: JsonColumns, plan: ReadPlan, *, exact: bool) -> None:
         self._label = label
         self._columns = columns
         self._plan = plan

@@ -2,53 +2,13 @@
 
 import io
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 GROUP_BYTES = 64 * 2**20
 MAX_GROUP_ROWS = 2**17
-
-
-@dataclass(frozen=True, slots=True)
-class ResultColumn:
-    """A column that the run adds.
-
-    Attributes:
-        name: its name in the output.
-        dtype: name of the numpy type of its values (`float32`).
-        dim: length of every row's vector; None for one value a row.
-    """
-
-    name: str
-    dtype: str
-    dim: int | None = None
-
-    def field(self) -> pa.Field:
-        """Return the column's Arrow field, which has no nulls."""
-        item = pa.from_numpy_dtype(np.dtype(self.dtype))
-        return pa.field(self.name, item if self.dim is None else pa.list_(item, self.dim), nullable=False)
-
-    def array(self, values: np.ndarray) -> pa.Array:
-        """Return the values as a column, sharing their memory where they are contiguous.
-
-        Args:
-            values: shape (num_rows,) or (num_rows, dim), of `dtype`.
-
-        Raises:
-            ValueError: shape or type is another.
-        """
-        shape = (len(values),) if self.dim is None else (len(values), self.dim)
-        if values.shape != shape or values.dtype != np.dtype(self.dtype):
-            raise ValueError(
-                f"the result {self.name!r} has shape {values.shape} and type {values.dtype}, "
-                f"not {shape} and {self.dtype}"
-            )
-        flat = pa.array(np.ascontiguousarray(values).reshape(-1))
-        return flat if self.dim is None else pa.FixedSizeListArray.from_arrays(flat, type=self.field().type)
 
 
 class ParquetGroups:

@@ -28,7 +28,7 @@ class RejectsFile:
         """
         for reject in rejects:
             if self._file is None:
-                self._file = AtomicFile(self._path)
+                self._file = AtomicFile(self._path, may_replace=True)
             # Names of files that are not UTF-8 hold surrogates, which become JSON's own escapes here.
             line = json.dumps(asdict(reject), ensure_ascii=False).encode("utf-8", "backslashreplace")
             with translated(self._path):

@@ -6,12 +6,11 @@ Nothing is ever half-written under a final name.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
 import pyarrow as pa
 
 from poolembed.config import InputConfig, OutputConfig
@@ -19,9 +18,11 @@ from poolembed.errors import ConfigError
 from poolembed.io.atomic import AtomicFile, sync_folder, translated
 from poolembed.io.chunk import Reject, RowChunk
 from poolembed.io.names import part_name
-from poolembed.io.parquet_writer import ParquetGroups, ResultColumn
+from poolembed.io.parquet_writer import ParquetGroups
 from poolembed.io.rejects import RejectsFile
+from poolembed.io.result_arrays import describe_column, is_plain, result_array, result_field
 from poolembed.io.target import OutputTarget, plan_output
+from poolembed.results import ColumnData, ResultColumn
 
 RESULTS_KEY = "poolembed.results"
 
@@ -40,11 +41,11 @@ class Sink(ABC):
         self.target = target
         self.schema = schema
         self._results = results
-        self._vectors = frozenset(result.name for result in results if result.dim is not None)
+        self._vectors = frozenset(result.name for result in results if is_plain(result))
         self._rejects = RejectsFile(target.rejects)
 
     def write(
-        self, chunk: RowChunk, results: Mapping[str, np.ndarray], rejects: Sequence[Reject] = ()
+        self, chunk: RowChunk, results: Mapping[str, ColumnData], rejects: Sequence[Reject] = ()
     ) -> None:
         """Add a chunk.
 
@@ -61,7 +62,10 @@ class Sink(ABC):
         if set(results) != {result.name for result in self._results}:
             declared = [result.name for result in self._results]
             raise ValueError(f"results are {sorted(results)}, declared were {declared}")
-        arrays = [*chunk.table.columns, *(result.array(results[result.name]) for result in self._results)]
+        arrays = [
+            *chunk.table.columns,
+            *(result_array(result, results[result.name]) for result in self._results),
+        ]
         with translated(self.target.path):
             self._write_table(chunk.index, pa.Table.from_arrays(arrays, schema=self.schema))
         self._rejects.write((*chunk.rejects, *rejects))
@@ -106,7 +110,7 @@ class FileSink(Sink):
 
     def __init__(self, target: OutputTarget, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
         super().__init__(target, schema, results)
-        self._file = AtomicFile(target.path)
+        self._file = AtomicFile(target.path, may_replace=target.overwrite)
         with ExitStack() as undo:
             undo.callback(self._file.discard)
             with translated(target.path):
@@ -138,11 +142,12 @@ class PartsSink(Sink):
         self._old = target.old_parts()
         self._waiting: list[AtomicFile] = []
         self._written: list[Path] = []
+        self._made_folder = not target.path.exists()
         with translated(target.path):
             target.path.mkdir(exist_ok=True)
 
     def _write_table(self, index: int, table: pa.Table) -> None:
-        part = AtomicFile(self.target.path / part_name(index))
+        part = AtomicFile(self.target.path / part_name(index), may_replace=self.target.overwrite)
         self._waiting.append(part)
         groups = ParquetGroups(part.handle, self.schema, self._vectors)
         with ExitStack() as undo:
@@ -170,6 +175,9 @@ class PartsSink(Sink):
     def _discard(self) -> None:
         for part in self._waiting:
             part.discard()
+        if self._made_folder and not self._written:
+            with suppress(OSError):  # somebody may have put something there
+                self.target.path.rmdir()
 
 
 def open_sink(
@@ -190,16 +198,19 @@ def open_sink(
         results: the columns that the run adds, in order.
         metadata: what the output records about the run; keys get the prefix `poolembed.`.
 
+    Returns:
+        The open output; used as a context manager.
+
     Raises:
         ConfigError: no output name fits, or an input column has the name of a result.
         OutputError: the target exists or cannot be written.
     """
     _check_names(schema, results)
     target = plan_output(config, inputs, suffix)
-    described = {result.name: {"dtype": result.dtype, "dim": result.dim} for result in results}
+    described = {result.name: describe_column(result) for result in results}
     recorded = {f"poolembed.{key}": value for key, value in metadata.items()}
     output_schema = pa.schema(
-        [*schema, *(result.field() for result in results)],
+        [*schema, *(result_field(result) for result in results)],
         metadata={**(schema.metadata or {}), **recorded, RESULTS_KEY: json.dumps(described)},
     )
     return (PartsSink if target.in_parts else FileSink)(target, output_schema, results)

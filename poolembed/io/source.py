@@ -94,13 +94,16 @@ def open_source(config: InputConfig, roles: Sequence[TextRole], stdin: BinaryIO 
         roles: the texts that every row must bring; at least one.
         stdin: what `-` stands for; None takes the process's standard input.
 
+    Returns:
+        The open input; used as a context manager.
+
     Raises:
         InputError: something cannot be read, a column is missing, or a row is bad and `on_error` is `fail`.
         ConfigError: a file is given twice, or the choice of columns is wrong.
     """
     found = find_inputs(config.paths)
     with ExitStack() as opened:
-        files = [_spooled(file, stdin, opened) for file in found.files]
+        files = [spooled(stdin, opened) if file.path is None else file for file in found.files]
         readers, parts = _survey(files, config)
         plan = make_plan(config, roles, parts)
         if config.on_error == "fail":
@@ -113,15 +116,6 @@ def _check(readers: Sequence[Reader], plan: ReadPlan) -> None:
         problem = reader.first_problem(plan)
         if problem is not None:
             raise refused(problem)
-
-
-def _spooled(file: InputFile, stdin: BinaryIO | None, opened: ExitStack) -> InputFile:
-    if file.path is not None:
-        return file
-    copy = spooled(stdin)
-    if copy.spool is not None:
-        opened.enter_context(copy.spool)
-    return copy
 
 
 def _survey(files: Sequence[InputFile], config: InputConfig) -> tuple[list[Reader], list[Columns]]:

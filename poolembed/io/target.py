@@ -1,7 +1,7 @@
 """Where the output goes, decided and checked before any work is done."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from poolembed.config import InputConfig, OutputConfig
@@ -18,10 +18,12 @@ class OutputTarget:
     Attributes:
         path: a file, or the directory of the parts.
         in_parts: whether `path` is a directory that gets one part a chunk.
+        overwrite: whether what is there already may be replaced.
     """
 
     path: Path
     in_parts: bool
+    overwrite: bool = False
 
     @property
     def rejects(self) -> Path:
@@ -41,20 +43,24 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
         inputs: what is read, for the default name and so that no input is overwritten.
         suffix: what the default name gets before `.parquet` (`embed`).
 
+    Returns:
+        The final names.
+
     Raises:
         ConfigError: no default name fits, or the name says another format.
         OutputError: something is there already, or it cannot be written, or it is an input.
         InputError: an input does not exist.
     """
     files = [file.path for file in find_inputs(inputs.paths).files if file.path is not None]
-    target = _default(inputs, files, suffix) if config.output is None else _named(config.output)
+    named = _default(inputs, files, suffix) if config.output is None else _named(config.output)
+    target = replace(named, overwrite=config.overwrite)
     with translated(target.path):
         _check_is_no_input(target, files)
         _check_folder(target.path.parent)
         if target.in_parts:
-            _check_parts(target, config)
+            _check_parts(target)
         else:
-            _check_file(target.path, config)
+            _check_file(target)
     return target
 
 
@@ -107,18 +113,18 @@ def _check_folder(folder: Path) -> None:
         raise OutputError(f"{folder}: the folder for the output cannot be written to", "choose another -o")
 
 
-def _check_parts(target: OutputTarget, config: OutputConfig) -> None:
+def _check_parts(target: OutputTarget) -> None:
     if target.path.is_dir():
         _check_folder(target.path)
     elif target.path.exists():
         raise OutputError(f"{target.path}: is not a directory", "choose another -o")
     old = target.old_parts()
-    if old and not config.overwrite:
+    if old and not target.overwrite:
         raise OutputError(f"{target.path}: holds {len(old)} parts already", "--overwrite replaces them")
 
 
-def _check_file(path: Path, config: OutputConfig) -> None:
-    if path.is_dir():
-        raise OutputError(f"{path}: is a directory", "choose another -o")
-    if path.exists() and not config.overwrite:
-        raise OutputError(f"{path}: exists already", "--overwrite replaces it")
+def _check_file(target: OutputTarget) -> None:
+    if target.path.is_dir():
+        raise OutputError(f"{target.path}: is a directory", "choose another -o")
+    if target.path.exists() and not target.overwrite:
+        raise OutputError(f"{target.path}: exists already", "--overwrite replaces it")

@@ -1,12 +1,18 @@
-"""What each command does, as a declaration: columns in, pooling task, columns out.
+"""What each command does: the texts it reads, and the operation it runs on them.
 
 A new command is a new entry here, with the click command that names it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from poolembed.config import JobConfig
 from poolembed.io import TextRole
-from poolembed.tasks import PoolingTask
+
+if TYPE_CHECKING:
+    from poolembed.model import Operation
+    from poolembed.runner import PoolingRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,20 +20,26 @@ class Command:
     """One command on rows.
 
     Attributes:
-        pooling_task: what the model computes.
         roles: the text columns it reads.
-        column: name of the column with the pooled data.
+        operation: makes what is done with them from the loaded model and the job.
     """
 
-    pooling_task: PoolingTask
     roles: tuple[TextRole, ...]
-    column: str
+    operation: "Callable[[PoolingRunner, JobConfig], Operation]"
+
+
+TEXT = TextRole(name="text", candidates=("text",), only_string_column=True)
+
+
+def _embed(runner: "PoolingRunner", job: JobConfig) -> "Operation":
+    from poolembed.model.embed import Embed
+
+    prompt = job.model.prompt
+    if prompt is None:
+        prompt = runner.tokenizers.prompt(job.model.prompt_name)
+    return Embed(runner, runner.params("embed"), prompt)
 
 
 COMMANDS = {
-    "embed": Command(
-        pooling_task="embed",
-        roles=(TextRole(name="text", candidates=("text",), only_string_column=True),),
-        column="embedding",
-    ),
+    "embed": Command(roles=(TEXT,), operation=_embed),
 }

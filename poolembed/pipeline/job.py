@@ -11,20 +11,21 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from poolembed.config import JobConfig
 from poolembed.errors import InputError
-from poolembed.io import ResultColumn, RowChunk, Sink, Source, open_sink, open_source, plan_output
-from poolembed.pipeline.commands import COMMANDS, Command
+from poolembed.io import RowChunk, Sink, Source, open_sink, open_source, plan_output
+from poolembed.pipeline.commands import COMMANDS
 from poolembed.pipeline.prefetch import prefetch
 from poolembed.pipeline.summary import RunSummary
+from poolembed.results import ColumnData, ResultColumn
 
 if TYPE_CHECKING:
-    from poolembed.runner import PoolingParams, PoolingRunner, TokenizedRows
+    from poolembed.model import Operation, Outcome
 
 T = TypeVar("T")
+
+COUNTS = (ResultColumn("num_tokens", "int32"), ResultColumn("truncated", "bool"))
+"""Columns that every command adds."""
 
 
 class Progress(Protocol):
@@ -37,7 +38,12 @@ class Progress(Protocol):
         """Take the number of rows that will come."""
 
     def advance(self, num_rows: int, num_tokens: int) -> None:
-        """Take the rows and tokens computed since the last call."""
+        """Take what was done since the last call.
+
+        Args:
+            num_rows: rows that are done, rejected ones included.
+            num_tokens: tokens computed for them.
+        """
 
 
 def run_job(job: JobConfig, progress: Progress) -> RunSummary:
@@ -48,6 +54,9 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     Args:
         job: what to do; already checked.
         progress: told how far the run is.
+
+    Returns:
+        How the run ended.
 
     Raises:
         PoolembedError: the run failed; no output has its final name, and an old one is whole.
@@ -61,14 +70,14 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         runner = load_runner(job.model, job.pooler, job.run.batch_tokens)
         for warning in runner.warnings:
             progress.note(warning)
-        params = runner.params(command.pooling_task)
-        columns = _result_columns(command, runner.result_size(params))
+        operation = command.operation(runner, job)
+        columns = [*operation.columns, *COUNTS]
         with open_sink(
-            job.output, job.input, job.command, source.schema, columns, runner.describe(params)
+            job.output, job.input, job.command, source.schema, columns, operation.metadata
         ) as sink:
             loaded = time.monotonic()
             progress.start(source.num_rows)
-            run = _Run(job=job, command=command, runner=runner, params=params, progress=progress)
+            run = _Run(job=job, operation=operation, progress=progress)
             run.through(source, sink)
             outputs = sink.commit()
     return RunSummary(
@@ -101,9 +110,7 @@ class _Run:
     """One pass over the chunks; the stages share nothing but what they hand on."""
 
     job: JobConfig
-    command: Command
-    runner: "PoolingRunner"
-    params: "PoolingParams"
+    operation: "Operation"
     progress: Progress
     tally: _Tally = field(default_factory=_Tally)
 
@@ -122,36 +129,32 @@ class _Run:
             if written is not None:
                 self._waited(written.result)
 
-    def _tokenized(self, source: Source) -> Iterator[tuple[RowChunk, "TokenizedRows"]]:
-        role = self.command.roles[0].name
+    def _tokenized(self, source: Source) -> Iterator[tuple[RowChunk, Any]]:
         for chunk in source.chunks(self.job.run.chunk_rows, self.job.run.chunk_bytes):
-            yield chunk, self.runner.tokenize(chunk.texts[role])
+            yield chunk, self.operation.tokenize(chunk.texts)
 
-    def _computed(
-        self, chunk: RowChunk, tokens: "TokenizedRows"
-    ) -> tuple[RowChunk, dict[str, npt.NDArray[Any]]]:
+    def _computed(self, chunk: RowChunk, tokens: Any) -> tuple[RowChunk, dict[str, ColumnData]]:  # noqa: ANN401
         started = time.monotonic()
-        pooled = self.runner.pool(tokens, self.params, self.progress.advance)
+        outcome = self.operation.compute(tokens, self.progress.advance)
         self.tally.forward_s += time.monotonic() - started
-        failed = {row: (failure.code, failure.message) for row, failure in pooled.failures.items()}
+        failed = {row: (failure.code, failure.message) for row, failure in outcome.failures.items()}
         if failed and self.job.input.on_error == "fail":
             raise _stopped(chunk, failed)
-        good = np.asarray([row not in failed for row in range(chunk.num_rows)], np.bool_)
-        chunk = chunk.without(failed)
-        self._count(chunk, tokens, good)
+        chunk, outcome = chunk.without(failed), outcome.without_failures()
+        self._count(chunk, outcome)
         return chunk, {
-            self.command.column: pooled.values[good],
-            "num_tokens": tokens.lengths[good].astype(np.int32),
-            "truncated": tokens.truncated[good],
+            **outcome.columns,
+            "num_tokens": outcome.num_tokens,
+            "truncated": outcome.truncated,
         }
 
-    def _count(self, chunk: RowChunk, tokens: "TokenizedRows", good: npt.NDArray[np.bool_]) -> None:
+    def _count(self, chunk: RowChunk, outcome: "Outcome") -> None:
         tally = self.tally
         tally.num_rows += chunk.num_rows
         tally.num_rejected += len(chunk.rejects)
         tally.num_replaced += chunk.num_replaced
-        tally.num_truncated += int(tokens.truncated[good].sum())
-        tally.num_tokens += int(tokens.lengths[good].sum())
+        tally.num_truncated += int(outcome.truncated.sum())
+        tally.num_tokens += int(outcome.num_tokens.sum())
         self.progress.advance(len(chunk.rejects), 0)
 
     def _waited(self, wait_for: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
@@ -160,14 +163,6 @@ class _Run:
             return wait_for(*arguments)
         finally:
             self.tally.wait_s += time.monotonic() - started
-
-
-def _result_columns(command: Command, size: int) -> list[ResultColumn]:
-    return [
-        ResultColumn(name=command.column, dtype="float32", dim=size),
-        ResultColumn(name="num_tokens", dtype="int32"),
-        ResultColumn(name="truncated", dtype="bool"),
-    ]
 
 
 def _stopped(chunk: RowChunk, failed: dict[int, tuple[str, str]]) -> InputError:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PoolingStates:
     """What is kept of one row between the batches that compute it piece by piece.
 
@@ -31,7 +31,7 @@ class PoolingStates:
         self.hidden_states_cache = []
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PoolingMetadata:
     """The rows of a batch: how long they are and what each asks of its pooler.
 

@@ -38,6 +38,9 @@ def assemble(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  #
         model: the model as loaded; heads are taken out of it.
         device: where heads are put, in float32.
 
+    Returns:
+        The transformer without its head, and the pooler with it, which is moved to `device`.
+
     Raises:
         ModelError: a head's weights are missing.
     """
@@ -140,9 +143,12 @@ def _token_pooler(spec: ModelSpec, transformer: Any, head: nn.Module) -> Pooler:
 
 def _activation(spec: ModelSpec) -> nn.Module:
     """Return the output activation that the spec names."""
-    known = {"softmax": PoolerClassify, "sigmoid": PoolerMultiLabelClassify, "none": PoolerIdentity}
-    if spec.activation in known:
-        return known[spec.activation]()
+    if spec.activation == "softmax":
+        return PoolerClassify()
+    if spec.activation == "sigmoid":
+        return PoolerMultiLabelClassify()
+    if spec.activation == "none":
+        return PoolerIdentity()
     return LambdaPoolerActivation(getattr(nn, spec.activation)())
 
 

@@ -6,6 +6,7 @@ by the self-check, not here.
 """
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,6 +17,9 @@ from poolembed.runner.attention import PACKED_ATTENTION, PackedRows
 from poolembed.runner.packing import IntArray, PackedBatch, equal_length_runs, positions_in_rows
 
 ForwardPath = Literal["packed", "equal-length"]
+
+# What transformers calls the key-value cache, after and before release 5.20 or so.
+_CACHE_NAMES = frozenset({"cache", "past_key_values"})
 
 
 @dataclass(slots=True)
@@ -33,9 +37,11 @@ class Backbone:
     device: torch.device
     path: ForwardPath = "equal-length"
     own_attention: str = field(init=False)
+    _parameters: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.own_attention = self.model.config._attn_implementation
+        self._parameters = frozenset(inspect.signature(self.model.forward).parameters)
 
     @property
     def hidden_size(self) -> int:
@@ -63,6 +69,38 @@ class Backbone:
         """Run a batch packed and tell how many layers went through the packed attention."""
         with torch.inference_mode():
             return self._packed(batch)
+
+    def forward_in_pieces(self, batch: PackedBatch, piece_tokens: int) -> Iterator[torch.Tensor]:
+        """Run one row of a causal model piece by piece, with a key-value cache.
+
+        Args:
+            batch: a single row.
+            piece_tokens: most tokens of a piece.
+
+        Yields:
+            Hidden states of each piece, shape (num_tokens of the piece, hidden_size).
+        """
+        path = self.path
+        self.use_path("equal-length")
+        try:
+            cache = None
+            for start in range(0, batch.num_tokens, piece_tokens):
+                ids = self._tensor(batch.token_ids[start : start + piece_tokens])[None]
+                with torch.inference_mode():
+                    output = self.model(ids, **{self._cache_name: cache}, use_cache=True)
+                cache = output[self._cache_name]
+                yield output.last_hidden_state[0]
+        finally:
+            self.use_path(path)
+
+    @property
+    def takes_pieces(self) -> bool:
+        """Whether the model can keep keys and values between calls."""
+        return "use_cache" in self._parameters and bool(_CACHE_NAMES & self._parameters)
+
+    @property
+    def _cache_name(self) -> str:
+        return next(iter(_CACHE_NAMES & self._parameters))
 
     def _packed(self, batch: PackedBatch) -> tuple[torch.Tensor, int]:
         rows = PackedRows(
@@ -113,10 +151,6 @@ class Backbone:
     def _options(self) -> dict[str, bool]:
         # Without this, decoders take packed rows for one sequence that continues a cache.
         return {"use_cache": False} if "use_cache" in self._parameters else {}
-
-    @property
-    def _parameters(self) -> frozenset[str]:
-        return frozenset(inspect.signature(self.model.forward).parameters)
 
     def _cumulative(self, lengths: IntArray) -> torch.Tensor:
         return self._tensor(np.concatenate(([0], np.cumsum(lengths)))).to(torch.int32)

@@ -3,16 +3,20 @@
 import torch
 
 from poolembed.config import ModelConfig, PoolerConfig
-from poolembed.errors import ConfigError
 from poolembed.runner.assemble import assemble
 from poolembed.runner.backbone import Backbone
+from poolembed.runner.budget import choose_budget
 from poolembed.runner.checkpoint import load_checkpoint, load_tokenizer
+from poolembed.runner.describe import describe_model
 from poolembed.runner.device import resolve_device, resolve_dtype
-from poolembed.runner.locate import locate_model
-from poolembed.runner.pooling_runner import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, PoolingRunner
-from poolembed.runner.self_check import self_check
-from poolembed.runner.spec import ModelSpec, read_spec
-from poolembed.runner.tokenizer import RowTokenizer
+from poolembed.runner.head_check import check_head, own_logits
+from poolembed.runner.pooling_runner import PoolingRunner
+from poolembed.runner.self_check import random_rows, self_check
+from poolembed.runner.spec import ModelSpec
+from poolembed.runner.tokenizers import Tokenizers
+
+# Kinds whose head is a part of the model as transformers loads it.
+_WITH_HEAD = ("classifier", "cross-encoder", "token-classifier")
 
 
 def load_runner(
@@ -23,59 +27,43 @@ def load_runner(
     Args:
         model: which model, where and in which precision.
         pooler: the user's changes to what the model declares.
-        batch_tokens: most tokens of a batch; None chooses by device.
+        batch_tokens: most tokens of a batch; None finds the fastest by a short trial.
+
+    Returns:
+        The model, ready to run.
 
     Raises:
-        ConfigError: the device, precision, prompt or pooling asked for cannot be had.
+        ConfigError: the device, precision or pooling asked for cannot be had.
         ModelError: the model is not found, incomplete or not supported.
     """
-    folder = locate_model(model.model, model.revision)
-    spec = read_spec(
-        folder.path,
-        model_name=folder.name,
-        pooler_config=pooler,
-        max_length=model.max_length,
-        trust_remote_code=model.trust_remote_code,
-    )
-    prompt = choose_prompt(spec, model)
+    folder, spec = describe_model(model, pooler)
     device = resolve_device(model.device)
     dtype = resolve_dtype(model.dtype, device=device, stored=_stored(spec), model_type=spec.model_type)
     loaded = load_checkpoint(spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code)
     tokenizer = load_tokenizer(spec, trust_remote_code=model.trust_remote_code)
+    vocab_size = loaded.get_input_embeddings().num_embeddings
+    rows = random_rows(vocab_size, spec.max_length, frozenset(tokenizer.all_special_ids))
+    has_head = spec.kind in _WITH_HEAD and spec.logit_head is None
+    expected = own_logits(loaded, rows) if has_head else None
     transformer, pooling = assemble(spec, loaded, device)
     backbone = Backbone(transformer, device)
-    check = self_check(backbone, max_length=spec.max_length, special_ids=frozenset(tokenizer.all_special_ids))
-    default = CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS
-    return PoolingRunner(
+    check = self_check(backbone, rows)
+    if batch_tokens is None:
+        key = f"{folder.name} {folder.revision} {dtype} {check.path}"
+        token_id = int(rows.token_ids[0])
+        batch_tokens = choose_budget(backbone, key, max_length=spec.max_length, token_id=token_id)
+    runner = PoolingRunner(
         spec=spec,
         folder=folder,
-        tokenizer=RowTokenizer(
-            tokenizer, max_length=spec.max_length, prompt=prompt, pools_prompt=spec.include_prompt
-        ),
+        tokenizers=Tokenizers(spec, tokenizer),
         backbone=backbone,
         pooler=pooling,
         check=check,
-        batch_tokens=default if batch_tokens is None else batch_tokens,
+        batch_tokens=batch_tokens,
     )
-
-
-def choose_prompt(spec: ModelSpec, model: ModelConfig) -> str:
-    """Return the text put before every row: the user's, else the model's default, else nothing.
-
-    Raises:
-        ConfigError: the model declares no prompt of that name.
-    """
-    if model.prompt is not None:
-        return model.prompt
-    if model.prompt_name is None:
-        return spec.default_prompt
-    if model.prompt_name not in spec.prompts:
-        known = ", ".join(spec.prompts) or "none"
-        raise ConfigError(
-            f"{spec.name} declares no prompt {model.prompt_name!r}",
-            f"its prompts: {known}; or use --prompt TEXT",
-        )
-    return spec.prompts[model.prompt_name]
+    if expected is not None:
+        check_head(runner, rows, expected)
+    return runner
 
 
 def _stored(spec: ModelSpec) -> torch.dtype:

@@ -55,6 +55,9 @@ def locate_model(name: str, revision: str | None = None) -> ModelFolder:
         name: a folder, or a hub name (`organisation/model`).
         revision: branch, tag or commit; None takes the hub's default branch.
 
+    Returns:
+        Where the model is, and how it was found.
+
     Raises:
         ModelError: there is no such folder or model, or the hub cannot be reached.
     """

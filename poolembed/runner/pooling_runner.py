@@ -1,6 +1,6 @@
-"""A loaded model as one object: texts to tokens, tokens to pooled data."""
+"""A loaded model as one object: tokens to pooled data."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,19 +15,17 @@ from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack,
 from poolembed.runner.results import PooledRows, RowCollector, RowFailure
 from poolembed.runner.self_check import SelfCheck
 from poolembed.runner.spec import ModelSpec
-from poolembed.runner.tokenizer import RowTokenizer
+from poolembed.runner.tokenizers import Tokenizers
 from poolembed.runner.weights_hash import weights_hash
 from poolembed.tasks import PoolingTask
 
 OnBatch = Callable[[int, int], None]
 """Called after each batch with its numbers of rows and of tokens."""
 
-# Tokens of a batch. On the CPU so few that activations stay in the cache: ten times more are slower,
-# since each batch then writes fresh memory.
 TOKEN_TASKS = ("token_embed", "token_classify")
 
-CPU_BATCH_TOKENS = 2048
-GPU_BATCH_TOKENS = 32_768
+# Pooling that can be done piece by piece: what comes before the last piece is kept, or not needed.
+_PIECEWISE = ("LAST",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +35,7 @@ class PoolingRunner:
     Attributes:
         spec: what the checkpoint declares and the user overrode.
         folder: where the checkpoint was found.
-        tokenizer: texts to tokens.
+        tokenizers: texts, pairs and roles to tokens.
         backbone: tokens to hidden states.
         pooler: hidden states to pooled data.
         check: verdict of the self-check.
@@ -46,7 +44,7 @@ class PoolingRunner:
 
     spec: ModelSpec
     folder: ModelFolder
-    tokenizer: RowTokenizer
+    tokenizers: Tokenizers
     backbone: Backbone
     pooler: Pooler
     check: SelfCheck
@@ -85,13 +83,17 @@ class PoolingRunner:
 
     def result_size(self, params: PoolingParams) -> int:
         """Return the width of a row's, or a token's, pooled data."""
-        if params.task in ("embed", "token_embed"):
+        if params.task == "embed":
             return params.dimensions or self.spec.embedding_size
-        return self.spec.num_labels
+        if params.task == "token_embed":
+            # BGE-M3 has a head of its own for token vectors, as wide as its hidden states.
+            full = self.spec.hidden_size if self.spec.bge_m3 else self.spec.embedding_size
+            return params.dimensions or full
+        return 1 if self.spec.bge_m3 else self.spec.num_labels
 
     def describe(self, params: PoolingParams) -> dict[str, str]:
-        """Return all that decides a result, as text, for the output's metadata."""
-        spec, tokenizer = self.spec, self.tokenizer
+        """Return all that decides a result beside the texts, as text, for the output's metadata."""
+        spec = self.spec
         return {
             "version": __version__,
             "model": self.folder.name,
@@ -102,75 +104,128 @@ class PoolingRunner:
             "dimensions": str(self.result_size(params)),
             "dtype": self.dtype,
             "device": self.backbone.device.type,
-            "prompt": tokenizer.prompt,
-            "max_length": str(tokenizer.max_length),
+            "max_length": str(spec.max_length),
             "attention": self.check.path,
             "self_check": "" if self.check.max_difference is None else f"{self.check.max_difference:.1e}",
         }
-
-    def tokenize(self, texts: Sequence[str]) -> TokenizedRows:
-        """Turn texts into tokens, one row each."""
-        return self.tokenizer(texts)
 
     def pool(
         self, tokenized: TokenizedRows, params: PoolingParams, on_batch: OnBatch | None = None
     ) -> PooledRows:
         """Compute pooled data of a chunk.
 
-        Rows are computed in batches of neighbouring lengths; the result is in the order of the rows.
+        Rows are computed in batches of neighbouring lengths; the result is in the order of the rows. A row
+        whose numbers are not finite in half precision is computed again in float32; one that stays so, has
+        no tokens, or does not fit the device alone is a failure.
 
         Args:
             tokenized: the chunk's tokens.
             params: what to compute, the same for every row; its task must be set.
             on_batch: told after each batch how many rows and tokens it had.
+
+        Returns:
+            One result a row, in the order of the rows, and the rows that failed.
         """
         collector = RowCollector(
             len(tokenized.lengths), self.result_size(params), per_token=params.task in TOKEN_TASKS
         )
+        usable = tokenized.lengths.copy()
         for row in np.flatnonzero(tokenized.lengths == 0).tolist():
             collector.failures[row] = RowFailure("no_tokens", "the text has no tokens")
+        if tokenized.prompt_lengths is not None:
+            for row in np.flatnonzero((usable > 0) & (usable <= tokenized.prompt_lengths)).tolist():
+                collector.failures[row] = RowFailure("only_prompt", "the prompt leaves no room for the text")
+                usable[row] = 0
         equal_lengths = self.backbone.path == "equal-length"
-        for rows in plan_batches(tokenized.lengths, self.batch_tokens, equal_lengths=equal_lengths):
+        for rows in plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths):
             self._pool_rows(tokenized, rows, params, collector)
             if on_batch is not None:
                 on_batch(len(rows), int(tokenized.lengths[rows].sum()))
+        self._retry_in_float32(tokenized, params, collector)
         return collector.finish()
 
     def _pool_rows(
         self, tokenized: TokenizedRows, rows: IntArray, params: PoolingParams, collector: RowCollector
     ) -> None:
         """Compute one batch, in halves where the device has no room for it."""
+        batch = pack(tokenized, rows)
+        kept = None if batch.kept is None else torch.from_numpy(batch.kept).split(batch.lengths.tolist())
         try:
-            batch = pack(tokenized, rows)
-            kept = None if batch.kept is None else torch.from_numpy(batch.kept).split(batch.lengths.tolist())
             collector.place(rows, self._pool_batch(batch, params), kept)
         except torch.OutOfMemoryError:
             if len(rows) > 1:
                 for half in np.array_split(rows, 2):
                     self._pool_rows(tokenized, half, params, collector)
                 return
-            length = int(tokenized.lengths[rows[0]])
-            message = f"{length} tokens do not fit the memory of {self.backbone.device}"
+            message = f"{batch.num_tokens} tokens do not fit the memory of {self.backbone.device}"
             collector.failures[int(rows[0])] = RowFailure("too_large", message)
 
     def _pool_batch(self, batch: PackedBatch, params: PoolingParams) -> PoolerOutput:
+        if len(batch.rows) == 1 and batch.num_tokens > self.batch_tokens and self._takes_pieces(params):
+            return self._pool_in_pieces(batch, params)
         hidden_states = self.backbone.forward(batch)
         with torch.inference_mode():
             output: PoolerOutput = self.pooler(hidden_states, self._metadata(batch, params))
         return output
 
-    def _metadata(self, batch: PackedBatch, params: PoolingParams) -> PoolingMetadata:
-        num_rows = len(batch.rows)
+    def _takes_pieces(self, params: PoolingParams) -> bool:
+        piecewise = params.task in TOKEN_TASKS or self.spec.pooling in _PIECEWISE
+        return self.spec.is_causal and piecewise and self.backbone.takes_pieces
+
+    def _pool_in_pieces(self, batch: PackedBatch, params: PoolingParams) -> PoolerOutput:
+        """Compute a row over the budget piece by piece; the pooler joins what must be joined."""
+        states, num_done = [PoolingStates()], 0
+        output: PoolerOutput = []
+        for hidden_states in self.backbone.forward_in_pieces(batch, self.batch_tokens):
+            num_done += len(hidden_states)
+            metadata = self._metadata(batch, params, states, piece=(len(hidden_states), num_done))
+            with torch.inference_mode():
+                output = self.pooler(hidden_states, metadata)
+        return output
+
+    def _metadata(
+        self,
+        batch: PackedBatch,
+        params: PoolingParams,
+        states: list[PoolingStates] | None = None,
+        piece: tuple[int, int] | None = None,
+    ) -> PoolingMetadata:
+        """Describe a batch to the pooler; `piece` has the tokens of a piece, and those computed so far."""
+        num_rows, device = len(batch.rows), self.backbone.device
         lengths = torch.from_numpy(batch.lengths)
         token_ids = torch.from_numpy(batch.token_ids) if params.requires_token_ids else None
-        excluded = None if batch.prompt_lengths is None else torch.from_numpy(batch.prompt_lengths)
         metadata = PoolingMetadata(
             prompt_lens=lengths,
-            prompt_token_ids=None if token_ids is None else token_ids.to(self.backbone.device),
+            prompt_token_ids=None if token_ids is None else token_ids.to(device),
             prompt_token_ids_cpu=token_ids,
             pooling_params=[params] * num_rows,
-            pooling_states=[PoolingStates() for _ in range(num_rows)],
-            num_excluded_tokens_cpu=excluded,
+            pooling_states=states or [PoolingStates() for _ in range(num_rows)],
+            num_excluded_tokens_cpu=None
+            if batch.prompt_lengths is None
+            else torch.from_numpy(batch.prompt_lengths),
         )
-        metadata.build_pooling_cursor(batch.lengths, lengths, self.backbone.device)
+        if piece is None:
+            metadata.build_pooling_cursor(batch.lengths, lengths, device)
+        else:
+            scheduled, done = np.asarray(piece[:1], np.int64), torch.tensor(piece[1:])
+            metadata.build_pooling_cursor(scheduled, done, device)
         return metadata
+
+    def _retry_in_float32(
+        self, tokenized: TokenizedRows, params: PoolingParams, collector: RowCollector
+    ) -> None:
+        """Give rows that overflowed in half precision a second chance."""
+        failed = [row for row, failure in collector.failures.items() if failure.code == "non_finite"]
+        model = self.backbone.model
+        if not failed or model.dtype == torch.float32:
+            return
+        dtype = model.dtype
+        for row in failed:
+            del collector.failures[row]
+        # Half precision survives the way to float32 and back bit for bit.
+        model.float()
+        try:
+            for row in failed:
+                self._pool_rows(tokenized, np.asarray([row]), params, collector)
+        finally:
+            model.to(dtype)

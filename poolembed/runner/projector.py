@@ -21,6 +21,10 @@ _NO_PICKLE = (UnpicklingError, LookupError, AttributeError, TypeError, struct.er
 def load_projector(spec: ModelSpec, device: torch.device) -> nn.Module | None:
     """Return the dense layers that `spec` lists, in order, in float32; None where there are none.
 
+    Args:
+        spec: what the checkpoint declares.
+        device: where the layers are put.
+
     Raises:
         ModelError: a layer's weights are missing or of another shape.
     """
@@ -51,7 +55,12 @@ def read_weights(path: Path) -> Mapping[str, torch.Tensor]:
 
 
 def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> nn.Linear:
-    """Return a linear layer with these float32 weights, (out_features, in_features)."""
+    """Return a linear layer with these weights, in float32 and without gradients.
+
+    Args:
+        weight: shape (out_features, in_features), any floating type.
+        bias: shape (out_features,); None for a layer without.
+    """
     layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
     layer.weight = nn.Parameter(weight.float(), requires_grad=False)
     if bias is not None:

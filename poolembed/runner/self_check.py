@@ -39,32 +39,39 @@ class SelfCheck:
     reason: str | None
 
 
-def self_check(backbone: Backbone, *, max_length: int, special_ids: frozenset[int]) -> SelfCheck:
+def self_check(backbone: Backbone, rows: TokenizedRows) -> SelfCheck:
     """Try packed attention against the model's own and set `backbone.path` accordingly.
 
     Args:
         backbone: the loaded model; its path is changed.
-        max_length: most tokens that a row of this model may have.
-        special_ids: token ids that stand for no text, left out of the random rows.
+        rows: what is tried, see `random_rows`.
+
+    Returns:
+        The path chosen, the difference seen and, where packing was refused, why.
 
     Raises:
         ModelError: the model's own attention gives numbers that are not finite.
     """
-    batch = _random_rows(backbone, max_length, special_ids)
-    reference = _one_at_a_time(backbone, batch)
+    reference = _one_at_a_time(backbone, rows)
     if not all(torch.isfinite(row).all() for row in reference):
         raise ModelError(
             "the model gives numbers that are not finite for random tokens",
             "the weights are damaged, or the precision is too low: try --dtype float32",
         )
-    difference, reason = _try_packed(backbone, batch, reference)
+    difference, reason = _try_packed(backbone, rows, reference)
     path: ForwardPath = "packed" if reason is None else "equal-length"
     backbone.use_path(path)
     return SelfCheck(path=path, max_difference=difference, reason=reason)
 
 
-def _random_rows(backbone: Backbone, max_length: int, special_ids: frozenset[int]) -> TokenizedRows:
-    vocab_size = backbone.model.get_input_embeddings().num_embeddings
+def random_rows(vocab_size: int, max_length: int, special_ids: frozenset[int]) -> TokenizedRows:
+    """Return rows of random tokens, the same at every call.
+
+    Args:
+        vocab_size: entries of the model's vocabulary.
+        max_length: most tokens that a row of this model may have.
+        special_ids: token ids that stand for no text, left out.
+    """
     allowed = np.setdiff1d(np.arange(vocab_size), np.fromiter(special_ids, np.int64, len(special_ids)))
     lengths = np.minimum(np.asarray(LENGTHS, np.int64), max_length)
     return TokenizedRows(
@@ -90,7 +97,7 @@ def _try_packed(
         # Models refuse packed input in their own ways; all of them mean the same here.
         return None, str(error).splitlines()[0] if str(error) else type(error).__name__
     difference = max(
-        float((packed - single).float().norm() / single.float().norm().clamp_min(1e-12))
+        relative_error(packed, single)
         for packed, single in zip(hidden_states.split(batch.lengths.tolist()), reference, strict=True)
     )
     if num_calls == 0:
@@ -102,3 +109,9 @@ def _try_packed(
             f"packed rows differ from single rows by {difference:.1e}, more than {tolerance:.0e}",
         )
     return difference, None
+
+
+def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """Return the norm of `found` minus `expected`, relative to that of `expected`, in float32."""
+    found, expected = found.float(), expected.float()
+    return float((found - expected).norm() / expected.norm().clamp_min(1e-12))

@@ -12,7 +12,7 @@ from poolembed.io.atomic import AtomicFile, sync_folder, translated
 
 def test_nothing_has_the_final_name_before_it_is_placed(tmp_path):
     path = tmp_path / "a.bin"
-    file = AtomicFile(path)
+    file = AtomicFile(path, may_replace=True)
     file.handle.write(b"new")
     file.finish()
     assert not path.exists()
@@ -22,7 +22,7 @@ def test_nothing_has_the_final_name_before_it_is_placed(tmp_path):
 
 
 def test_the_temporary_file_is_hidden_and_beside_the_final_one(tmp_path):
-    AtomicFile(tmp_path / "a.bin").finish()
+    AtomicFile(tmp_path / "a.bin", may_replace=True).finish()
     (name,) = os.listdir(tmp_path)  # noqa: PTH208
     assert name == f".a.bin.tmp-{os.getpid()}"
 
@@ -30,7 +30,7 @@ def test_the_temporary_file_is_hidden_and_beside_the_final_one(tmp_path):
 def test_an_old_file_stays_whole_until_then(tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
-    file = AtomicFile(path)
+    file = AtomicFile(path, may_replace=True)
     file.handle.write(b"new")
     file.finish()
     assert path.read_bytes() == b"old"
@@ -38,8 +38,17 @@ def test_an_old_file_stays_whole_until_then(tmp_path):
     assert path.read_bytes() == b"new"
 
 
+def test_a_name_that_was_taken_meanwhile_is_kept(tmp_path):
+    file = AtomicFile(tmp_path / "a.bin", may_replace=False)
+    file.finish()
+    (tmp_path / "a.bin").write_bytes(b"other")
+    with pytest.raises(OutputError, match="appeared while it was being written"):
+        file.place()
+    assert (tmp_path / "a.bin").read_bytes() == b"other"
+
+
 def test_what_is_discarded_leaves_nothing_and_may_be_discarded_again(tmp_path):
-    file = AtomicFile(tmp_path / "a.bin")
+    file = AtomicFile(tmp_path / "a.bin", may_replace=True)
     file.handle.write(b"new")
     file.discard()
     file.discard()
@@ -47,7 +56,7 @@ def test_what_is_discarded_leaves_nothing_and_may_be_discarded_again(tmp_path):
 
 
 def test_discarding_what_was_placed_keeps_it(tmp_path):
-    file = AtomicFile(tmp_path / "a.bin")
+    file = AtomicFile(tmp_path / "a.bin", may_replace=True)
     file.finish()
     file.place()
     file.discard()
@@ -56,11 +65,11 @@ def test_discarding_what_was_placed_keeps_it(tmp_path):
 
 def test_a_folder_that_is_missing_is_an_output_error(tmp_path):
     with pytest.raises(OutputError, match=r"a\.bin: cannot be written: No such file or directory"):
-        AtomicFile(tmp_path / "no" / "a.bin")
+        AtomicFile(tmp_path / "no" / "a.bin", may_replace=True)
 
 
 def test_a_target_that_became_a_directory_is_an_output_error(tmp_path):
-    file = AtomicFile(tmp_path / "a.bin")
+    file = AtomicFile(tmp_path / "a.bin", may_replace=True)
     file.finish()
     (tmp_path / "a.bin").mkdir()
     with pytest.raises(OutputError, match="Is a directory"):

@@ -47,8 +47,7 @@ def parquet() -> bytes:
 def check(read, path) -> None:
     try:
         whole = read(path, max_rows=7, max_bytes=100, on_error="skip")
-    except InputError as error:
-        assert str(path) in error.message
+    except InputError:
         return
     assert whole.table.num_rows == len(whole.texts)
     assert whole.num_rows == len(whole.texts) + len(whole.rejects)

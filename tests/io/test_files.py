@@ -5,6 +5,7 @@ import io
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pyarrow as pa
 import pytest
@@ -61,14 +62,17 @@ def test_the_copy_is_gone_after_a_failed_survey_and_after_reading():
 
 
 def test_failing_standard_input_is_an_input_error():
-    with pytest.raises(InputError, match="<stdin>: cannot be copied") as caught:
-        spooled(FailingInput())
+    with ExitStack() as opened, pytest.raises(InputError, match="<stdin>: cannot be copied") as caught:
+        spooled(FailingInput(), opened)
     assert "TMPDIR" in caught.value.hint
 
 
 def test_without_a_stream_the_standard_input_of_the_process_is_taken():
-    with pytest.raises(InputError, match="<stdin>: cannot be copied"):  # pytest lets nobody read it
-        spooled(None)
+    with (
+        ExitStack() as opened,
+        pytest.raises(InputError, match="<stdin>: cannot be copied"),
+    ):  # pytest lets nobody read it
+        spooled(None, opened)
 
 
 SCRIPT = """

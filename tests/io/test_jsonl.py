@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from poolembed.config import InputConfig
 from poolembed.errors import InputError
 from poolembed.io import TextRole, open_source
-from poolembed.io.json_columns import MAX_COLUMNS
+from poolembed.io.files import InputFile
+from poolembed.io.json_columns import MAX_COLUMNS, JsonColumns
+from poolembed.io.jsonl import JsonlReader
+from poolembed.io.plan import ReadPlan
 
 TEXT = TextRole("text", ("text",))
 BAD_LINES = [
@@ -287,6 +290,17 @@ def test_two_texts_a_row_are_both_asked_for(write):
     assert source.fields == {"query": "q", "text": "passage"}
     assert chunk.texts == {"query": ["a", "d"], "text": ["b", "e"]}
     assert [reject.code for reject in chunk.rejects] == ["null_text", "missing_field"]
+
+
+def test_a_line_over_the_limit_is_refused_and_the_next_one_is_not(write):
+    path = write("a.jsonl", {"text": "x" * 100}, {"text": "y"})
+    reader = JsonlReader(InputFile(path), JsonColumns(), max_line_bytes=50)
+    reader.survey(None, "skip")
+    (piece,) = reader.pieces(ReadPlan(pa.schema([("text", pa.string())]), {"text": "text"}))
+    assert piece.texts == {"text": ["y"]}
+    (reject,) = [reject for _, reject in piece.rejects]
+    assert (reject.row, reject.code, reject.message) == (1, "too_large", "the line is longer than 50 bytes")
+    assert reject.excerpt == '{"text": "' + "x" * 41
 
 
 def test_a_very_long_line_is_read_whole(write, read):

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 import numpy as np
 from poolembed.config import InputConfig, OutputConfig
-from poolembed.io import ResultColumn, TextRole, open_sink, open_source
+from poolembed.results import ResultColumn
+from poolembed.io import TextRole, open_sink, open_source
 
 inputs = InputConfig(paths=(sys.argv[1],))
 output = OutputConfig(output=sys.argv[2])

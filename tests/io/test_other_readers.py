@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from poolembed.config import InputConfig, OutputConfig
-from poolembed.io import ResultColumn, TextRole, open_sink, open_source
+from poolembed.io import TextRole, open_sink, open_source
+from poolembed.results import ResultColumn
 
 LINES = [
     {"id": f"doc-{n}", "text": "漢字 😀\u2028" * n, "n": n, "tags": ["a", "b"][: n % 3], "meta": {"k": n}}

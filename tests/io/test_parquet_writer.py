@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from poolembed.io.parquet_writer import GROUP_BYTES, MAX_GROUP_ROWS, ParquetGroups, ResultColumn
+from poolembed.io.parquet_writer import GROUP_BYTES, MAX_GROUP_ROWS, ParquetGroups
+from poolembed.io.result_arrays import result_array, result_field
+from poolembed.results import ResultColumn
 
 
 def written(tables, schema, plain=()) -> pq.ParquetFile:
@@ -26,7 +28,7 @@ def group_rows(file: pq.ParquetFile) -> list[int]:
 def vectors(num_rows: int, dim: int) -> pa.Table:
     column = ResultColumn("embedding", "float32", dim)
     values = np.random.default_rng(0).standard_normal((num_rows, dim)).astype(np.float32)
-    return pa.Table.from_arrays([column.array(values)], schema=pa.schema([column.field()]))
+    return pa.Table.from_arrays([result_array(column, values)], schema=pa.schema([result_field(column)]))
 
 
 def test_small_tables_are_gathered_into_one_group():
@@ -93,7 +95,7 @@ def test_vectors_are_stored_plainly_and_the_rest_compactly():
 
 
 def test_no_rows_make_a_valid_file_with_the_schema():
-    schema = pa.schema([("text", pa.string()), ResultColumn("embedding", "float32", 384).field()])
+    schema = pa.schema([("text", pa.string()), result_field(ResultColumn("embedding", "float32", 384))])
     file = written([], schema, ["embedding"])
     assert file.schema_arrow == schema
     assert file.metadata.num_rows == 0
@@ -112,26 +114,26 @@ def test_no_rows_make_a_valid_file_with_the_schema():
     ],
 )
 def test_types_are_known_without_any_row(column, kind):
-    assert column.field() == pa.field(column.name, kind, nullable=False)
+    assert result_field(column) == pa.field(column.name, kind, nullable=False)
     shape = (0,) if column.dim is None else (0, column.dim)
-    assert column.array(np.zeros(shape, column.dtype)).type == kind
+    assert result_array(column, np.zeros(shape, column.dtype)).type == kind
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint8", "int32", "int64"])
 def test_values_survive_and_memory_is_shared(dtype):
     values = np.arange(12).reshape(4, 3).astype(dtype)
-    array = ResultColumn("v", dtype, 3).array(values)
+    array = result_array(ResultColumn("v", dtype, 3), values)
     assert array.to_pylist() == values.tolist()
     assert array.values.buffers()[1].address == values.ctypes.data
 
 
 def test_booleans_are_packed():
-    assert ResultColumn("t", "bool").array(np.array([True, False])).to_pylist() == [True, False]
+    assert result_array(ResultColumn("t", "bool"), np.array([True, False])).to_pylist() == [True, False]
 
 
 def test_values_that_do_not_lie_in_one_piece_are_copied():
     values = np.arange(24, dtype=np.float32).reshape(4, 6)[:, ::2]
-    assert ResultColumn("v", "float32", 3).array(values).to_pylist() == values.tolist()
+    assert result_array(ResultColumn("v", "float32", 3), values).to_pylist() == values.tolist()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_values_that_do_not_lie_in_one_piece_are_copied():
 )
 def test_another_shape_or_type_than_declared_is_refused(values):
     with pytest.raises(ValueError, match=r"the result 'v' has shape .* not \(2, 3\) and float32"):
-        ResultColumn("v", "float32", 3).array(values)
+        result_array(ResultColumn("v", "float32", 3), values)
 
 
 def test_a_group_holds_fewer_values_than_32_bits_can_index():

@@ -12,7 +12,8 @@ import pytest
 
 from poolembed.config import InputConfig, OutputConfig
 from poolembed.errors import ConfigError, OutputError
-from poolembed.io import Reject, ResultColumn, TextRole, open_sink, open_source
+from poolembed.io import Reject, TextRole, open_sink, open_source
+from poolembed.results import ResultColumn
 
 TEXT = TextRole("text", ("text",))
 RESULTS = [ResultColumn("embedding", "float32", 4), ResultColumn("num_tokens", "int32")]
@@ -198,6 +199,15 @@ def test_a_stopped_run_into_a_new_directory_keeps_its_finished_parts(run, five, 
     assert pq.read_table(tmp_path / "out").num_rows == 4
 
 
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_run_stopped_before_its_first_part_leaves_the_folder_as_it_was(run, five, tmp_path, existed):
+    if existed:
+        (tmp_path / "out").mkdir()
+    with pytest.raises(StoppedError):
+        run(five, f"{tmp_path}/out/", stop_after=0)
+    assert files(tmp_path) == (["in", "out"] if existed else ["in"])
+
+
 def test_a_stopped_run_leaves_nothing(run, five):
     with pytest.raises(StoppedError):
         run(five, stop_after=1)
@@ -231,6 +241,28 @@ def test_an_existing_output_is_refused_and_stays(run, five):
     with pytest.raises(OutputError, match="exists already"):
         run(five)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("output", ["out.parquet", "out/part-00000.parquet"])
+def test_the_output_of_another_run_that_was_faster_is_kept(five, tmp_path, output):
+    inputs = InputConfig(paths=(str(five),))
+    target = tmp_path / output
+    where = OutputConfig(output=str(target) if target.parent == tmp_path else f"{target.parent}/")
+
+    def race() -> None:
+        with (
+            open_source(inputs, [TEXT]) as source,
+            open_sink(where, inputs, "e", source.schema, RESULTS, {}) as sink,
+        ):
+            target.write_bytes(b"other")
+            for chunk in source.chunks(2, 2**20):
+                sink.write(chunk, results(chunk.num_rows))
+            sink.commit()
+
+    with pytest.raises(OutputError, match="appeared while it was being written"):
+        race()
+    assert target.read_bytes() == b"other"
+    assert files(target.parent) == sorted({target.name, *(["in"] if target.parent == tmp_path else [])})
 
 
 def test_columns_with_the_names_of_results_are_refused_with_what_to_do(run, five):

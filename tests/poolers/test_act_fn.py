@@ -33,6 +33,13 @@ def test_single_label_problems_are_classified(static, num_labels):
     assert act.num_labels == num_labels
 
 
+def test_single_label_problems_are_classified_whatever_else_is_named():
+    act = get_act_fn(
+        config(problem_type="single_label_classification", sbert_ce_default_activation_function=TANH)
+    )
+    assert type(act) is PoolerClassify
+
+
 def test_multi_label_problems_have_a_sigmoid():
     assert type(get_act_fn(config(problem_type="multi_label_classification"))) is PoolerMultiLabelClassify
 

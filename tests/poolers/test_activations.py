@@ -77,6 +77,13 @@ def test_classify_is_a_sigmoid_for_one_label(num_labels):
     )
 
 
+def test_classify_takes_a_single_row_and_a_batch_of_matrices():
+    row, matrices = torch.tensor([0.3, -2.0]), packed([6], width=2).reshape(2, 3, 2)
+    assert PoolerClassify()(row).tolist() == pytest.approx(softmax([0.3, -2.0]))
+    assert PoolerClassify()(row[:1]).tolist() == pytest.approx([sigmoid(0.3)])
+    torch.testing.assert_close(PoolerClassify()(matrices).sum(-1), torch.ones(2, 3))
+
+
 def test_classify_decides_by_the_declared_number_of_labels():
     logits = torch.tensor([[0.3, -2.0]])
     assert PoolerClassify(1)(logits).flatten().tolist() == pytest.approx([sigmoid(0.3), sigmoid(-2.0)])
@@ -87,6 +94,7 @@ def test_zero_labels_are_logged_and_act_as_one(caplog):
     with caplog.at_level(logging.WARNING, logger="poolembed"):
         activation = PoolerClassify(0)
     assert "0 labels" in caplog.text
+    assert [record.name for record in caplog.records] == ["poolembed.poolers.activations"]
     assert activation(torch.tensor([[0.3, 1.0]])).flatten().tolist() == pytest.approx(
         [sigmoid(0.3), sigmoid(1.0)]
     )

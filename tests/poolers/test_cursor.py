@@ -99,6 +99,13 @@ def test_given_starts_are_taken_as_they_are():
     assert row_starts(torch.tensor([], dtype=torch.int64), torch.device("cpu")).tolist() == [0]
 
 
+def test_given_starts_may_live_on_any_device_of_the_hidden_states():
+    starts = torch.zeros(3, dtype=torch.int64, device="meta")
+    assert row_starts(torch.tensor([2, 3]), torch.device("meta"), starts) is starts
+    with pytest.raises(PoolingError, match=r"on cpu, needed .* on meta"):
+        row_starts(torch.tensor([2, 3]), torch.device("meta"), torch.tensor([0, 2, 5]))
+
+
 @pytest.mark.parametrize(
     "starts", [torch.tensor([0, 2]), torch.tensor([[0, 2, 5]]), torch.zeros(3, device="meta")]
 )

@@ -63,8 +63,9 @@ class TokenPoolingMethod(PoolingMethod):
             pooling_metadata: the rows of the batch, with a built cursor.
 
         Returns:
-            One matrix a row, shape (num_kept_tokens, width), in row order; None for a row that is
-            not finished, whose tokens wait in its pooling state.
+            One matrix a row, shape (num_kept_tokens, width), in row order, a view of `hidden_states`
+            where nothing is selected; None for a row that is not finished, whose tokens wait in its
+            pooling state.
 
         Raises:
             PoolingError: the hidden states are not those of the cursor, or token ids are missing.

@@ -156,7 +156,12 @@ class Document:
         raise self.mistyped(key, "a list of objects")
 
     def mistyped(self, key: str, expected: str) -> ModelError:
-        """Return the error for a value of the wrong type."""
+        """Return the error for a value of the wrong type.
+
+        Args:
+            key: the key, which the document has.
+            expected: what the value should be, in words.
+        """
         return ModelError(
             f"{self.source(key)} is {self.data[key]!r}, expected {expected}",
             "correct the file, or override the key with --set",
@@ -174,15 +179,37 @@ def read_json(path: Path, name: str) -> object:
         ModelError: the file cannot be read or is not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        return json.loads(read_text(path, name))
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ModelError(
             f"{name} cannot be read as JSON: {error}", "download the model again, the file may be cut"
         ) from error
 
 
+def read_text(path: Path, name: str) -> str:
+    """Return the content of a UTF-8 text file, without a byte order mark.
+
+    Args:
+        path: the file.
+        name: its name in messages.
+
+    Raises:
+        ModelError: the file cannot be read or is no UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(
+            f"{name} cannot be read: {error}", "check its permissions, or download the model again"
+        ) from error
+
+
 def read_document(folder: Path, name: str) -> Document:
     """Return the JSON object in `folder / name`; an empty document when there is no such file.
+
+    Args:
+        folder: the model folder.
+        name: path of the file in it; also its name in messages.
 
     Raises:
         ModelError: the file is not JSON or not an object.

@@ -6,6 +6,7 @@ from poolembed.runner.spec.document import UNDECLARED, USER, Declared
 from poolembed.runner.spec.draft import Draft
 from poolembed.runner.spec.families import DECODERS, T5_ENCODERS
 from poolembed.runner.spec.labels import HeadSettings, read_head
+from poolembed.runner.spec.pooling import read_bidirectional
 from poolembed.runner.spec.rerank import CAUSAL_SUFFIXES, LogitHead, read_logit_head, read_template
 from poolembed.runner.spec.tokenizer import Vocabulary
 
@@ -20,6 +21,10 @@ _RAW_ARCHITECTURES = frozenset({"JambaForSequenceClassification"})
 def fill_classifier(checkpoint: Checkpoint, draft: Draft) -> None:
     """Fill in labels, activation and pooling of a sequence or token classifier.
 
+    Args:
+        checkpoint: what the folder holds.
+        draft: the spec in the making; filled in.
+
     Raises:
         ModelError: the head has no weights, or its labels or activation are not understood.
     """
@@ -28,6 +33,10 @@ def fill_classifier(checkpoint: Checkpoint, draft: Draft) -> None:
 
 def fill_cross_encoder(checkpoint: Checkpoint, draft: Draft) -> None:
     """Fill in the head of a model that scores pairs, and the prompt it puts them in.
+
+    Args:
+        checkpoint: what the folder holds.
+        draft: the spec in the making; filled in.
 
     Raises:
         ModelError: a module is not supported, or head, tokens or template are missing.
@@ -48,6 +57,10 @@ def fill_cross_encoder(checkpoint: Checkpoint, draft: Draft) -> None:
 
 def fill_reward(checkpoint: Checkpoint, draft: Draft) -> None:
     """Fill in a reward model: one value a token, or one judgement a step.
+
+    Args:
+        checkpoint: what the folder holds.
+        draft: the spec in the making; filled in.
 
     Raises:
         ModelError: the head has no weights, or nothing says which token ends a step.
@@ -126,6 +139,9 @@ def _head_pooling(checkpoint: Checkpoint, declared: Declared[str | None]) -> Dec
         )
     if declared.value:
         return Declared(declared.value.upper(), declared.source)
+    own = read_bidirectional(checkpoint)
+    if own:
+        return own
     is_last = family in DECODERS | T5_ENCODERS | {"xlnet"} or checkpoint.architecture.endswith(
         CAUSAL_SUFFIXES
     )

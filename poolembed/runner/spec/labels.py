@@ -72,6 +72,8 @@ def read_head(
     if problem and problem.value not in _PROBLEMS:
         raise ModelError(f"{problem.source} is {problem.value!r}", f"known: {', '.join(_PROBLEMS)}")
     pooling = checkpoint.config.text("classifier_pooling")
+    if pooling and pooling.value not in ("cls", "mean"):
+        raise ModelError(f"{pooling.source} is {pooling.value!r}", "known: cls, mean")
     return HeadSettings(
         labels=labels,
         problem_type=Declared(problem.value, problem.source) if problem else Declared(None, UNDECLARED),

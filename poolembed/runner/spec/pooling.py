@@ -179,7 +179,7 @@ def _pooling_name(mode: object, config: Document, key: str) -> str:
 def _without_modules(checkpoint: Checkpoint, warnings: list[str]) -> _Found:
     """Take the defaults of sentence-transformers for encoders, of the reference for decoders."""
     family = checkpoint.model_type
-    pooling, normalize = _bidirectional_default(checkpoint), Declared(value=True, source=UNDECLARED)
+    pooling, normalize = read_bidirectional(checkpoint), Declared(value=True, source=UNDECLARED)
     if pooling is None and family in ENCODERS:
         pooling, normalize = Declared("MEAN", UNDECLARED), Declared(value=False, source=UNDECLARED)
         warnings.append(_NO_FILES + "pooled by MEAN and not normalised, as sentence-transformers does")
@@ -194,8 +194,12 @@ def _without_modules(checkpoint: Checkpoint, warnings: list[str]) -> _Found:
     )
 
 
-def _bidirectional_default(checkpoint: Checkpoint) -> Declared[str] | None:
-    """Return the pooling that LlamaBidirectional-like configurations name themselves."""
+def read_bidirectional(checkpoint: Checkpoint) -> Declared[str] | None:
+    """Return the pooling that configurations of LlamaBidirectional and its kin name; None for all others.
+
+    Raises:
+        ModelError: the name is unknown.
+    """
     declared = checkpoint.config.text("pooling") if "Bidirectional" in checkpoint.architecture else None
     if declared is None:
         return None

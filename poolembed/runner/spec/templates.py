@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from poolembed.errors import ConfigError, ModelError
 from poolembed.runner.spec.checkpoint import Checkpoint
-from poolembed.runner.spec.document import USER, Declared, read_document
+from poolembed.runner.spec.document import USER, Declared, read_document, read_text
 
 _RESERVED = ("tokenize", "tools")
 
@@ -67,7 +67,12 @@ class PairTemplate:
 
 
 def built_in(name: str, source: str) -> Declared[PairTemplate | None]:
-    """Return one of our templates."""
+    """Return one of our templates.
+
+    Args:
+        name: a key of `BUILT_IN`.
+        source: who asks for it.
+    """
     return Declared(PairTemplate(name=name, jinja=BUILT_IN[name]), source)
 
 
@@ -94,6 +99,10 @@ def chosen_template(checkpoint: Checkpoint) -> Declared[PairTemplate | None] | N
 
 def require_declared(checkpoint: Checkpoint, asked_by: str) -> Declared[PairTemplate]:
     """Return the checkpoint's own chat template, with the variables it sets.
+
+    Args:
+        checkpoint: what the folder holds.
+        asked_by: file and key that ask for a template, for the message.
 
     Raises:
         ModelError: there is none, or it is called in a way that is not supported.
@@ -127,18 +136,22 @@ def read_chat_templates(checkpoint: Checkpoint) -> dict[str, tuple[str, str]]:
     """
     folder = checkpoint.folder / checkpoint.subfolder
     found: dict[str, tuple[str, str]] = {}
-    entry = checkpoint.tokenizer_config.declared("chat_template")
-    if entry and isinstance(entry.value, str):
-        found["default"] = (entry.value, entry.source)
-    elif entry and isinstance(entry.value, list):
-        for named in entry.value:
-            found[str(named["name"])] = (str(named["template"]), entry.source)
+    config = checkpoint.tokenizer_config
+    if isinstance(config.data.get("chat_template"), list):
+        for named in config.entries("chat_template"):
+            name, template = named.text("name"), named.text("template")
+            if name and template:
+                found[name.value] = (template.value, config.source("chat_template"))
+    else:
+        text = config.text("chat_template")
+        found.update({"default": (text.value, text.source)} if text else {})
     for path in sorted((folder / "additional_chat_templates").glob("*.jinja")):
-        found[path.stem] = (path.read_text(encoding="utf-8"), f"additional_chat_templates/{path.name}")
+        place = f"additional_chat_templates/{path.name}"
+        found[path.stem] = (read_text(path, place), place)
     single = read_document(folder, "chat_template.json").text("chat_template")
     if single:
         found["default"] = (single.value, single.source)
     own = folder / "chat_template.jinja"
     if own.is_file():
-        found["default"] = (own.read_text(encoding="utf-8"), own.name)
+        found["default"] = (read_text(own, own.name), own.name)
     return found

@@ -64,6 +64,10 @@ class Vocabulary:
     def require(self, tokens: Iterable[str], asked_by: str) -> tuple[int, ...]:
         """Return the ids of `tokens`.
 
+        Args:
+            tokens: as the vocabulary spells them.
+            asked_by: file and key that need them, for the message.
+
         Raises:
             ModelError: one of them is no single token.
         """
@@ -89,6 +93,9 @@ def read_tokenizer(
         config: tokenizer_config.json.
         model_type: the family, which decides the padding side when no file says it.
         user: the user's settings.
+
+    Raises:
+        ModelError: the padding side is neither left nor right.
     """
     class_name = config.text("tokenizer_class")
     side = user.text("padding_side") or config.text("padding_side") or _stored_side(tokenizer)
@@ -117,11 +124,16 @@ def usable_length(config: Document) -> Declared[int] | None:
 
 
 def _model_tokens(tokenizer: Document) -> dict[str, int]:
-    vocab = tokenizer.section("model").data.get("vocab")
+    model = tokenizer.section("model")
+    vocab = model.data.get("vocab")
     if isinstance(vocab, dict):
         return dict(vocab)
-    # Unigram models list [token, score] pairs, whose place is the id.
-    return {str(entry[0]): index for index, entry in enumerate(vocab)} if isinstance(vocab, list) else {}
+    if not isinstance(vocab, list):
+        return {}
+    if not all(isinstance(entry, list) and entry for entry in vocab):
+        raise model.mistyped("vocab", "a list of [token, score] pairs")
+    # Unigram models list pairs, whose place is the id.
+    return {str(entry[0]): index for index, entry in enumerate(vocab)}
 
 
 def _stored_side(tokenizer: Document) -> Declared[str] | None:

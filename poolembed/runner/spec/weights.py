@@ -54,6 +54,10 @@ class Weights:
 def find_weights(folder: Path, subfolder: str = "") -> Weights | None:
     """Return the weights in `folder / subfolder`, safetensors before pickled files; None without any.
 
+    Args:
+        folder: the model folder.
+        subfolder: a folder in it; empty for the model folder itself.
+
     Raises:
         ModelError: an index names a file that is missing, or a safetensors header is damaged.
     """
@@ -96,12 +100,15 @@ def _merged_shapes(folder: Path, names: tuple[str, ...]) -> dict[str, tuple[int,
 
 def _read_header(path: Path, name: str) -> dict[str, tuple[int, ...]]:
     """Return tensor shapes from the header: eight bytes of length, then JSON (the safetensors format)."""
-    with path.open("rb") as file:
-        start = file.read(8)
-        length = int.from_bytes(start, "little")
-        if start == b"version ":
-            raise ModelError(f"{name} is a Git LFS pointer, not the weights", "fetch it with `git lfs pull`")
-        header = file.read(length) if length <= _HEADER_LIMIT_BYTES else b""
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+            length = int.from_bytes(start, "little")
+            header = file.read(length) if length <= _HEADER_LIMIT_BYTES else b""
+    except OSError as error:
+        raise ModelError(f"{name} cannot be read: {error}", "check its permissions") from error
+    if start == b"version ":
+        raise ModelError(f"{name} is a Git LFS pointer, not the weights", "fetch it with `git lfs pull`")
     try:
         entries = json.loads(header)
         return {key: tuple(entry["shape"]) for key, entry in entries.items() if key != "__metadata__"}

@@ -82,6 +82,10 @@ def test_a_method_of_another_package_is_found():
     assert type(found) is FirstTwoPool
 
 
+def test_the_entry_point_group_is_a_promise_to_other_packages():
+    assert ENTRY_POINT_GROUP == "poolembed.pooling_methods"
+
+
 def test_built_in_names_cannot_be_taken():
     assert type(registry(("CLS", f"{__name__}:FirstTwoPool")).create("CLS")) is CLSPool
 

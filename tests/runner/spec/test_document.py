@@ -92,7 +92,7 @@ def test_a_damaged_file_is_an_error_with_its_name(tmp_path, content):
 
 def test_bytes_that_are_no_text_are_an_error(tmp_path):
     (tmp_path / "config.json").write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(ModelError, match=r"cannot be read as JSON"):
+    with pytest.raises(ModelError, match=r"^config\.json cannot be read: "):
         read_document(tmp_path, "config.json")
 
 

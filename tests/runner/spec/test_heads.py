@@ -120,6 +120,18 @@ def test_a_head_looks_where_its_architecture_looks(bert, config, weights, poolin
     assert read_spec(bert.config(**config).weights(**{weights: (3, 8)}).path).pooling == pooling
 
 
+def test_a_bidirectional_llama_names_the_pooling_of_its_head(bert):
+    bert.config(architectures=["LlamaBidirectionalForSequenceClassification"], model_type="llama_bidirec")
+    spec = read_spec(bert.config(pooling="avg").weights(**{"score.weight": (1, 8)}).path)
+    assert (spec.pooling, spec.is_causal) == ("MEAN", False)
+
+
+def test_an_unknown_classifier_pooling_is_an_error(bert):
+    bert.config(architectures=["ModernBertForSequenceClassification"], classifier_pooling="max")
+    with pytest.raises(ModelError, match=r"classifier_pooling is 'max'"):
+        read_spec(bert.weights(**{"classifier.weight": (3, 8)}).path)
+
+
 def test_the_pooling_of_a_decoder_with_a_head_can_be_chosen(bert):
     bert.config(architectures=["LlamaForSequenceClassification"], model_type="llama").weights(
         **{"score.weight": (3, 8)}

@@ -102,6 +102,14 @@ def test_chat_templates_are_found_wherever_they_lie(scorer, files, expected, sou
     )
 
 
+def test_damaged_entries_are_no_templates(scorer):
+    entries = [{"name": "default"}, {"template": "x"}, {"name": "default", "template": "good"}]
+    scorer.edit("tokenizer_config.json", chat_template=entries)
+    assert read_spec(scorer.path).template.jinja == "good"
+    with pytest.raises(ModelError, match=r"tokenizer_config\.json: chat_template is 5, expected a string"):
+        read_spec(scorer.edit("tokenizer_config.json", chat_template=5).path)
+
+
 def test_a_template_can_be_named_and_given_variables(scorer):
     call = {"chat_template": "rerank", "restore_suffix": True, "instruction": "Find code"}
     scorer.edit("sentence_bert_config.json", processing_kwargs={"chat_template": call})

@@ -98,5 +98,11 @@ def test_tokens_are_found_by_text_and_by_id(vocab):
         tokens.require(["a", "d"], "x")
 
 
+@pytest.mark.parametrize("entry", [{"a": 1}, [], "a"])
+def test_a_vocabulary_of_another_form_is_an_error(entry):
+    with pytest.raises(ModelError, match=r"model: vocab is .*expected a list of \[token, score\] pairs"):
+        vocabulary([["a", -1.0], entry])
+
+
 def test_no_file_is_no_token():
     assert len(Vocabulary(Document("tokenizer.json", {}))) == 0

@@ -1,9 +1,14 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from poolembed.errors import ModelError
 from poolembed.runner.spec.weights import describe_foreign_weights, find_weights
 from tests.runner.spec.folders import Folder
+
+# A regular file whose first bytes are mapped nowhere, so that reading them fails.
+UNREADABLE = Path("/proc/self/mem")
 
 
 def test_shapes_are_those_that_safetensors_wrote(tmp_path):
@@ -56,6 +61,13 @@ def test_a_missing_shard_is_named(tmp_path, names):
 def test_no_weights_are_none(tmp_path):
     assert find_weights(tmp_path) is None
     assert describe_foreign_weights(tmp_path) == ""
+
+
+@pytest.mark.skipif(not UNREADABLE.exists(), reason="needs a file that even root cannot read (Linux)")
+def test_weights_that_the_system_does_not_give_are_an_error(tmp_path):
+    (tmp_path / "model.safetensors").symlink_to(UNREADABLE)
+    with pytest.raises(ModelError, match=r"model\.safetensors cannot be read"):
+        find_weights(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""What a model does with rows of text, in two phases, so that they can overlap."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from poolembed.results import ColumnData, ResultColumn, rows_where
+from poolembed.runner import RowFailure
+
+OnBatch = Callable[[int, int], None]
+"""Called after each batch with its numbers of rows and of tokens."""
+
+Texts = Mapping[str, Sequence[str]]
+"""The texts of every row by role (`text`; `query` and `document`), all of one length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The results of some rows, in their order.
+
+    Attributes:
+        columns: content of every result column; at a failed row it means nothing.
+        num_tokens: tokens computed for each row, shape (num_rows,), int32.
+        truncated: whether a row lost text to the maximum length, shape (num_rows,), bool.
+        failures: the rows without a result, by row number.
+    """
+
+    columns: Mapping[str, ColumnData]
+    num_tokens: npt.NDArray[np.int32]
+    truncated: npt.NDArray[np.bool_]
+    failures: Mapping[int, RowFailure] = field(default_factory=dict)
+
+    def without_failures(self) -> "Outcome":
+        """Return the rows that have a result."""
+        if not self.failures:
+            return self
+        good = np.asarray([row not in self.failures for row in range(len(self.num_tokens))], np.bool_)
+        return replace(
+            self,
+            columns={name: rows_where(data, good) for name, data in self.columns.items()},
+            num_tokens=self.num_tokens[good],
+            truncated=self.truncated[good],
+            failures={},
+        )
+
+
+class Operation(Protocol):
+    """One thing that a model does: texts in, result columns out.
+
+    `tokenize` runs ahead in a thread of its own, so it may use the tokenizer only; `compute` may not use it.
+    """
+
+    @property
+    def columns(self) -> Sequence[ResultColumn]:
+        """The columns that every outcome has."""
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """All that decides a result beside the texts."""
+
+    def tokenize(self, texts: Texts) -> Any:  # noqa: ANN401 - whatever `compute` of the same operation takes
+        """Turn the texts of some rows into tokens."""
+
+    def compute(self, tokens: Any, on_batch: OnBatch | None = None) -> Outcome:  # noqa: ANN401
+        """Compute the results of the rows that `tokenize` was given."""
