@@ -11,7 +11,7 @@ from poolembed.cli.options import job_from, shared_options
 @click.command(short_help="Turn each row's text into a vector.")
 @shared_options
 def embed(quiet: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's values
-    r"""Turn each row's text into a vector, and write the rows with their vectors to Parquet.
+    """Turn each row's text into a vector, and write the rows with their vectors to Parquet.
 
     INPUT is one or more files (.jsonl, .jsonl.gz, .parquet), directories or globs, or `-` for JSONL on
     standard input. The output stands next to the input (corpus.jsonl gives corpus.embed.parquet) and has
