@@ -3,7 +3,7 @@
 No file is opened here and no default is read from the environment: that is the command line's part.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from poolembed.config.pooler import PoolerConfig
@@ -139,10 +139,10 @@ class JobConfig:
 
     command: str
     input: InputConfig
-    model: ModelConfig = ModelConfig()
-    pooler: PoolerConfig = PoolerConfig()
-    output: OutputConfig = OutputConfig()
-    run: RunConfig = RunConfig()
+    model: ModelConfig = field(default_factory=ModelConfig)
+    pooler: PoolerConfig = field(default_factory=PoolerConfig)
+    output: OutputConfig = field(default_factory=OutputConfig)
+    run: RunConfig = field(default_factory=RunConfig)
 
     def check(self) -> None:
         """Check every part; `pooler` was checked when it was made.
