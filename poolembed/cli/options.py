@@ -36,7 +36,7 @@ class KeyValue(click.ParamType):  # type: ignore[type-arg] # generic only since 
     def convert(
         self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
-        """Split at the first equals sign."""
+        """Split `value` at its first equals sign; `param` and `ctx` name the option in an error."""
         if isinstance(value, tuple):
             return value
         key, sign, content = value.partition("=")
@@ -166,7 +166,7 @@ SHARED_OPTIONS = (
 
 
 def with_options(options: Sequence[Decorator]) -> Decorator:
-    """Return a decorator that gives a command these options, in that order."""
+    """Return a decorator that gives a command `options`, in that order."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for add in reversed(options):
@@ -209,6 +209,6 @@ def job_from(command: str, options: dict[str, Any]) -> JobConfig:
 
 
 def fill(record: type[C], options: dict[str, Any]) -> C:
-    """Return a record made of those options that are its fields."""
+    """Return a `record` made of those `options` that are its fields."""
     names = {field.name for field in fields(record)}  # type: ignore[arg-type]
     return record(**{name: value for name, value in options.items() if name in names})

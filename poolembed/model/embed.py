@@ -39,7 +39,7 @@ class Embed:
         return self.runner.tokenizers.texts(self.prompt)(texts["text"])
 
     def compute(self, tokens: TokenizedRows, on_batch: OnBatch | None = None) -> Outcome:
-        """Pool every row."""
+        """Pool every row of `tokens`, see `Operation.compute`; `on_batch` hears of each batch."""
         pooled = self.runner.pool(tokens, self.params, on_batch)
         return Outcome(
             columns={"embedding": pooled.values},
