@@ -26,7 +26,7 @@ def inspect(as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's va
     \b
     Examples:
       poolembed inspect
-      poolembed inspect sentence-transformers/all-MiniLM-L6-v2 --max-length 128 --json
+      poolembed inspect sentence-transformers/all-MiniLM-L6-v2 --json
     """
     model = fill(ModelConfig, options)
     if problems := model.check():

@@ -80,7 +80,7 @@ INPUT_OPTIONS = (
     option(
         "--columns",
         metavar="A,B",
-        help="Input columns to keep, in this order; all by default, none for ''.",
+        help="Input columns to keep, in this order; all by default.",
     ),
     option("--limit", type=int, metavar="N", help="Read at most N rows."),
     option(

@@ -78,13 +78,13 @@ def test_nothing_is_done_before_the_first_item_is_asked_for():
     assert source.made == 0
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     pass
 
 
 def failing_after(count):
     yield from range(count)
-    raise Broken(f"after {count}")
+    raise BrokenError(f"after {count}")
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])
@@ -92,7 +92,7 @@ def test_an_exception_comes_where_its_item_would_have(count):
     ahead = prefetch(failing_after(count))
     for expected in range(count):
         assert next(ahead) == expected
-    with pytest.raises(Broken, match=f"after {count}") as caught:
+    with pytest.raises(BrokenError, match=f"after {count}") as caught:
         next(ahead)
     assert caught.traceback[-1].name == "failing_after"
     assert workers() == []
@@ -123,9 +123,13 @@ def test_closing_early_stops_the_thread_and_closes_its_source_there():
 
 def test_an_exception_of_the_consumer_stops_the_thread():
     source = Counted()
-    with pytest.raises(Broken):
+
+    def consume():
         for _ in prefetch(source):
-            raise Broken
+            raise BrokenError
+
+    with pytest.raises(BrokenError):
+        consume()
     assert workers() == []
 
 
