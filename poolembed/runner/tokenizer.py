@@ -35,12 +35,7 @@ class RowTokenizer:
         prompt: str = "",
         pools_prompt: bool = True,
     ) -> None:
-        num_special = tokenizer.num_special_tokens_to_add()
-        if max_length <= num_special:
-            raise ConfigError(
-                f"a maximum length of {max_length} has no room for text beside {num_special} special tokens",
-                f"--max-length must be at least {num_special + 1} for this model",
-            )
+        check_room(tokenizer, max_length, max_length)
         self.max_length = max_length
         self.prompt = prompt
         self._backend = tokenizer.backend_tokenizer
@@ -79,3 +74,22 @@ class RowTokenizer:
         self._backend.no_truncation()
         ids = self._backend.encode(self.prompt).ids
         return len(ids) - bool(ids and ids[-1] in self._special_ids)
+
+
+def check_room(tokenizer: Any, room: int, max_length: int) -> None:  # noqa: ANN401
+    """Check that a row can hold text.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        room: most tokens that it may make of a text.
+        max_length: the limit that the user knows, which `room` follows from.
+
+    Raises:
+        ConfigError: there is room for special tokens alone.
+    """
+    num_special = tokenizer.num_special_tokens_to_add() + max_length - room
+    if max_length <= num_special:
+        raise ConfigError(
+            f"a maximum length of {max_length} has no room for text beside {num_special} special tokens",
+            f"--max-length must be at least {num_special + 1} for this model",
+        )

@@ -7,6 +7,7 @@ from poolembed.errors import ConfigError
 from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateTokenizer
 from poolembed.runner.role_tokenizer import Role, RoleTokenizer
 from poolembed.runner.spec import ModelSpec
+from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizer import RowTokenizer
 
 
@@ -44,8 +45,25 @@ class Tokenizers:
                 f"{self.spec.name} is a {self.spec.kind} model, which has no roles", "leave out --role"
             )
         return RoleTokenizer(
-            self.tokenizer, self.spec.late_interaction, role, max_length=self.spec.max_length
+            self.tokenizer, self.spec.late_interaction, role, max_length=self._role_length(role)
         )
+
+    def _role_length(self, role: Role) -> int:
+        """Return the most tokens of a row of one role.
+
+        Where the authors limit a role, that replaces their limit for all texts, which does not count the
+        marker; only the user's own limit, and the model's positions, stand above it.
+        """
+        spec, settings = self.spec, self.spec.late_interaction
+        assert settings is not None
+        declared = settings.document_length
+        if role == "query":
+            is_limit = settings.cut_long_queries or not settings.query_expansion
+            declared = settings.query_length if is_limit else None
+        if declared is None:
+            return spec.max_length
+        by_user = spec.sources["max_length"] == USER
+        return min(declared, spec.max_length if by_user else spec.max_positions or declared)
 
     def pairs(
         self,
