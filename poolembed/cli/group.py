@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from poolembed import __version__
+from poolembed.cli.classify import classify
 from poolembed.cli.embed import embed
 from poolembed.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_TERMINATED, PoolembedError
 
@@ -49,18 +50,22 @@ def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
     raise Terminated
 
 
-@click.group(cls=ExitCodeGroup, context_settings={"help_option_names": ["-h", "--help"]})
+HELP = """Turn files of text into vectors, classes, token vectors and rewards, in bulk and offline.
+
+Reads JSONL or Parquet, keeps the rows' order and their columns, writes Parquet.
+
+\b
+Examples:
+  poolembed embed corpus.jsonl
+  poolembed embed --help
+"""
+
+
+@click.group(cls=ExitCodeGroup, context_settings={"help_option_names": ["-h", "--help"]}, help=HELP)
 @click.version_option(__version__, prog_name="poolembed")
 def cli() -> None:
-    r"""Turn files of text into vectors, in bulk and offline.
-
-    Reads JSONL or Parquet, keeps the rows' order and their columns, writes Parquet.
-
-    \b
-    Examples:
-      poolembed embed corpus.jsonl
-      poolembed embed --help
-    """
+    """Run the command that is named."""
 
 
-cli.add_command(embed)
+for command in (embed, classify):
+    cli.add_command(command)

@@ -14,12 +14,14 @@ from poolembed.config import (
     DEFAULT_MODEL,
     DTYPES,
     ON_ERROR,
+    ON_LONG,
     InputConfig,
     JobConfig,
     ModelConfig,
     OutputConfig,
     PoolerConfig,
     RunConfig,
+    TaskConfig,
 )
 
 C = TypeVar("C")
@@ -39,9 +41,6 @@ def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - cli
 INPUT_OPTIONS = (
     click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
     option(
-        "--text-field", metavar="NAME", help="Column with the text; else `text`, else the only string column."
-    ),
-    option(
         "--columns",
         metavar="A,B",
         help="Input columns to keep, in this order; all by default. `` keeps none.",
@@ -54,6 +53,41 @@ INPUT_OPTIONS = (
         help="What a row that cannot be used does: stop the run, or go to OUT.rejects.jsonl.",
     ),
 )
+
+TEXT_OPTIONS = (
+    option(
+        "--text-field", metavar="NAME", help="Column with the text; else `text`, else the only string column."
+    ),
+    option(
+        "--template",
+        metavar="TEXT",
+        help=r"Make the text of several columns, such as '{title}\n{text}'.",
+    ),
+)
+"""For commands that read one text a row."""
+
+LONG_TEXT_OPTIONS = (
+    option(
+        "--on-long",
+        type=click.Choice(ON_LONG),
+        default="truncate",
+        help="Texts with more tokens than --max-length: cut them, refuse the row, or compute windows of "
+        "tokens and average them.",
+    ),
+    option(
+        "--overlap-tokens",
+        type=int,
+        default=0,
+        metavar="N",
+        help="Tokens of text that a window repeats from the one before.",
+    ),
+)
+"""For commands that give one result a text."""
+
+DIMENSION_OPTIONS = (
+    option("--dimensions", type=int, metavar="N", help="Keep the first N dimensions (matryoshka models)."),
+)
+"""For commands that write vectors."""
 
 MODEL_OPTIONS = (
     option("--model", "-m", default=DEFAULT_MODEL, metavar="MODEL", help="Model folder or hub name."),
@@ -69,7 +103,6 @@ MODEL_OPTIONS = (
 )
 
 POOLER_OPTIONS = (
-    option("--dimensions", type=int, metavar="N", help="Keep the first N dimensions (matryoshka models)."),
     option(
         "--activation/--no-activation",
         "use_activation",
@@ -134,12 +167,13 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def job_from(command: str, options: dict[str, Any]) -> JobConfig:
+def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = TaskConfig) -> JobConfig:
     """Sort the values of options into the records that hold them, and check them.
 
     Args:
         command: the command's name.
         options: values by name, as click hands them over.
+        task: the record of what the command alone must know.
 
     Raises:
         ConfigError: the values contradict each other; lists every problem.
@@ -149,6 +183,7 @@ def job_from(command: str, options: dict[str, Any]) -> JobConfig:
         options = options | {"columns": tuple(name.strip() for name in columns.split(",") if name.strip())}
     job = JobConfig(
         command=command,
+        task=_fill(task, options),
         input=_fill(InputConfig, options),
         model=_fill(ModelConfig, options),
         pooler=_fill(PoolerConfig, options),

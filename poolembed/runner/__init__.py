@@ -9,8 +9,10 @@ from poolembed.runner.load import describe_model, load_runner
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import TokenizedRows
 from poolembed.runner.pooling_runner import PoolingRunner
+from poolembed.runner.request import named_prompt, request
 from poolembed.runner.results import PooledRows, RowFailure
 from poolembed.runner.spec import ModelSpec
+from poolembed.runner.windows import Windows
 
 __all__ = [
     "ModelFolder",
@@ -20,6 +22,9 @@ __all__ = [
     "PoolingRunner",
     "RowFailure",
     "TokenizedRows",
+    "Windows",
     "describe_model",
     "load_runner",
+    "named_prompt",
+    "request",
 ]
