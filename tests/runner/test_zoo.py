@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.runner.zoo import EQUAL_LENGTH, FAMILIES, PACKED, ZOO, Call, calls, differences, load, runner_of
+from tests.runner.zoo import EQUAL_LENGTH, FAMILIES, PACKED, ZOO, calls, differences, load, runner_of
 
 pytestmark = pytest.mark.skipif(not ZOO.is_dir(), reason=f"needs {ZOO} (POOLEMBED_SHARED)")
 
