@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from poolembed import __version__
+from poolembed.cli.classify import classify
 from poolembed.cli.embed import embed
 from poolembed.cli.inspect import inspect
 from poolembed.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_TERMINATED, PoolembedError
@@ -52,22 +53,25 @@ def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
     raise Terminated
 
 
-@click.group(cls=ExitCodeGroup, context_settings={"help_option_names": ["-h", "--help"]})
+HELP = """Turn files of text into vectors, classes, token vectors and rewards, in bulk and offline.
+
+Reads JSONL or Parquet, keeps the rows' order and their columns, writes Parquet. An option of a command
+may also be set in a TOML file (--config) or by an environment variable (--batch-tokens is
+POOLEMBED_BATCH_TOKENS); the command line wins over the environment, and that over the file.
+
+\b
+Examples:
+  poolembed embed corpus.jsonl
+  poolembed inspect
+  poolembed embed --help
+"""
+
+
+@click.group(cls=ExitCodeGroup, context_settings={"help_option_names": ["-h", "--help"]}, help=HELP)
 @click.version_option(__version__, prog_name="poolembed")
 def cli() -> None:
-    """Turn files of text into vectors, in bulk and offline.
-
-    Reads JSONL or Parquet, keeps the rows' order and their columns, writes Parquet. An option of a command
-    may also be set in a TOML file (--config) or by an environment variable (--batch-tokens is
-    POOLEMBED_BATCH_TOKENS); the command line wins over the environment, and that over the file.
-
-    \b
-    Examples:
-      poolembed embed corpus.jsonl
-      poolembed inspect
-      poolembed embed --help
-    """
+    """Run the command that is named."""
 
 
-cli.add_command(embed)
-cli.add_command(inspect)
+for command in (embed, classify, inspect):
+    cli.add_command(command)

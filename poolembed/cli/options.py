@@ -14,12 +14,14 @@ from poolembed.config import (
     DEFAULT_MODEL,
     DTYPES,
     ON_ERROR,
+    ON_LONG,
     InputConfig,
     JobConfig,
     ModelConfig,
     OutputConfig,
     PoolerConfig,
     RunConfig,
+    TaskConfig,
 )
 
 C = TypeVar("C")
@@ -89,9 +91,6 @@ DECLARATION_OPTIONS = (
 INPUT_OPTIONS = (
     click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
     option(
-        "--text-field", metavar="NAME", help="Column with the text; else `text`, else the only string column."
-    ),
-    option(
         "--columns",
         type=Names(),
         metavar="A,B",
@@ -105,6 +104,41 @@ INPUT_OPTIONS = (
         help="What a row that cannot be used does: stop the run, or go to OUT.rejects.jsonl.",
     ),
 )
+
+TEXT_OPTIONS = (
+    option(
+        "--text-field", metavar="NAME", help="Column with the text; else `text`, else the only string column."
+    ),
+    option(
+        "--template",
+        metavar="TEXT",
+        help=r"Make the text of several columns, such as '{title}\n{text}'.",
+    ),
+)
+"""For commands that read one text a row."""
+
+LONG_TEXT_OPTIONS = (
+    option(
+        "--on-long",
+        type=click.Choice(ON_LONG),
+        default="truncate",
+        help="Texts with more tokens than --max-length: cut them, refuse the row, or compute windows of "
+        "tokens and average them.",
+    ),
+    option(
+        "--overlap-tokens",
+        type=int,
+        default=0,
+        metavar="N",
+        help="Tokens of text that a window repeats from the one before.",
+    ),
+)
+"""For commands that give one result a text."""
+
+DIMENSION_OPTIONS = (
+    option("--dimensions", type=int, metavar="N", help="Keep the first N dimensions (matryoshka models)."),
+)
+"""For commands that write vectors."""
 
 MODEL_OPTIONS = (
     MODEL,
@@ -122,7 +156,6 @@ POOLER_OPTIONS = (
         metavar="NAME",
         help="CLS, LAST, MEAN, MAX, MEAN_SQRT_LEN, WEIGHTED_MEAN, or several joined by +.",
     ),
-    option("--dimensions", type=int, metavar="N", help="Keep the first N dimensions (matryoshka models)."),
     option(
         "--activation/--no-activation",
         "use_activation",
@@ -195,12 +228,13 @@ shared_options = with_options(SHARED_OPTIONS)
 """Gives a command every option of `SHARED_OPTIONS`."""
 
 
-def job_from(command: str, options: dict[str, Any]) -> JobConfig:
+def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = TaskConfig) -> JobConfig:
     """Sort the values of options into the records that hold them, and check them.
 
     Args:
         command: the command's name.
         options: values by name, as click hands them over.
+        task: the record of what the command alone must know.
 
     Returns:
         The job, checked.
@@ -210,6 +244,7 @@ def job_from(command: str, options: dict[str, Any]) -> JobConfig:
     """
     job = JobConfig(
         command=command,
+        task=fill(task, options),
         input=fill(InputConfig, options),
         model=fill(ModelConfig, options),
         pooler=fill(PoolerConfig, options),

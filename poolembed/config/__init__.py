@@ -1,12 +1,13 @@
 """What a run is: frozen records of plain values, which hash, compare and serialise.
 
-In: values of options. Out: records that are checked. Never: a file, a default read from the environment.
+No file is opened here and no default is read from the environment: that is the command line's part.
 """
 
 from poolembed.config.job import (
     DEFAULT_MODEL,
     DTYPES,
     ON_ERROR,
+    Device,
     DType,
     InputConfig,
     JobConfig,
@@ -21,20 +22,55 @@ from poolembed.config.pooler import (
     TOK_POOLING_TYPES,
     PoolerConfig,
 )
+from poolembed.config.tasks import (
+    LEVELS,
+    ON_LONG,
+    OUTPUT_DTYPES,
+    RANGED_DTYPES,
+    ROLES,
+    ClassifyConfig,
+    EmbedConfig,
+    Level,
+    LongTextConfig,
+    OnLong,
+    OutputDType,
+    RewardConfig,
+    Role,
+    SparseConfig,
+    TaskConfig,
+    TokenEmbedConfig,
+)
 
 __all__ = [
     "DEFAULT_MODEL",
     "DTYPES",
+    "LEVELS",
     "ON_ERROR",
+    "ON_LONG",
+    "OUTPUT_DTYPES",
+    "RANGED_DTYPES",
     "REMOVED_POOLER_FIELDS",
+    "ROLES",
     "SEQ_POOLING_TYPES",
     "TOK_POOLING_TYPES",
+    "ClassifyConfig",
     "DType",
+    "Device",
+    "EmbedConfig",
     "InputConfig",
     "JobConfig",
+    "Level",
+    "LongTextConfig",
     "ModelConfig",
     "OnError",
+    "OnLong",
     "OutputConfig",
+    "OutputDType",
     "PoolerConfig",
+    "RewardConfig",
+    "Role",
     "RunConfig",
+    "SparseConfig",
+    "TaskConfig",
+    "TokenEmbedConfig",
 ]

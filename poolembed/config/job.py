@@ -1,12 +1,10 @@
-"""What a run is: frozen records of plain values, which hash, compare and serialise.
-
-No file is opened here and no default is read from the environment: that is the command line's part.
-"""
+"""A run: its input, model, output and limits, and the record that holds them all."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from poolembed.config.pooler import PoolerConfig
+from poolembed.config.tasks import TaskConfig
 from poolembed.errors import ConfigError
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -21,11 +19,12 @@ ON_ERROR: tuple[OnError, ...] = ("fail", "skip")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputConfig:
-    """Which rows are read.
+    r"""Which rows are read.
 
     Attributes:
         paths: files, directories, globs, or `-` for JSONL on standard input; at least one.
         text_field: the column with the text; None takes `text`, else the only string column.
+        template: the text, made of columns: `{title}\n{text}`; None takes one column as it is.
         columns: the input columns kept in the output, in this order; None keeps all.
         limit: read at most this many rows.
         on_error: what a row with unusable text does: stop the run, or go to the rejects file.
@@ -33,6 +32,7 @@ class InputConfig:
 
     paths: tuple[str, ...]
     text_field: str | None = None
+    template: str | None = None
     columns: tuple[str, ...] | None = None
     limit: int | None = None
     on_error: OnError = "fail"
@@ -46,6 +46,8 @@ class InputConfig:
             problems.append(f"--limit must be at least 1, got {self.limit}")
         if self.on_error not in ON_ERROR:
             problems.append(f"--on-error must be one of {', '.join(ON_ERROR)}, got {self.on_error!r}")
+        if self.template is not None and self.text_field is not None:
+            problems.append("--template and --text-field exclude each other")
         if self.paths.count("-") > 1:
             problems.append("standard input ('-') can be read only once")
         return problems
@@ -135,9 +137,20 @@ class RunConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobConfig:
-    """A whole run: which command, on which rows, with which model, to which output."""
+    """A whole run: which command, on which rows, with which model, to which output.
+
+    Attributes:
+        command: the command's name.
+        task: what that command alone must know.
+        input: which rows are read.
+        model: which model runs.
+        pooler: changes to what the model declares.
+        output: where results go.
+        run: how much is computed at once.
+    """
 
     command: str
+    task: TaskConfig = field(default_factory=TaskConfig)
     input: InputConfig
     model: ModelConfig = field(default_factory=ModelConfig)
     pooler: PoolerConfig = field(default_factory=PoolerConfig)
@@ -151,7 +164,9 @@ class JobConfig:
             ConfigError: lists every problem that was found.
         """
         problems = [
-            problem for part in (self.input, self.model, self.output, self.run) for problem in part.check()
+            problem
+            for part in (self.task, self.input, self.model, self.output, self.run)
+            for problem in part.check()
         ]
         if problems:
             raise ConfigError("; ".join(problems))

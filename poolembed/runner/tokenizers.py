@@ -5,9 +5,12 @@ from typing import Any
 
 from poolembed.errors import ConfigError
 from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateTokenizer
+from poolembed.runner.request import named_prompt
 from poolembed.runner.role_tokenizer import Role, RoleTokenizer
 from poolembed.runner.spec import ModelSpec
+from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizer import RowTokenizer
+from poolembed.runner.windows import WindowTokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,20 @@ class Tokenizers:
             pools_prompt=self.spec.include_prompt,
         )
 
+    def windows(self, prompt: str = "", overlap_tokens: int = 0) -> WindowTokenizer:
+        """Return the tokenizer that divides long texts into windows instead of cutting them.
+
+        Raises:
+            ConfigError: windows of the model's length have no room for prompt and overlap.
+        """
+        return WindowTokenizer(
+            self.tokenizer,
+            max_length=self.spec.max_length,
+            overlap_tokens=overlap_tokens,
+            prompt=prompt,
+            pools_prompt=self.spec.include_prompt,
+        )
+
     def role(self, role: Role) -> RoleTokenizer:
         """Return the tokenizer of queries or documents of a late-interaction model.
 
@@ -44,8 +61,25 @@ class Tokenizers:
                 f"{self.spec.name} is a {self.spec.kind} model, which has no roles", "leave out --role"
             )
         return RoleTokenizer(
-            self.tokenizer, self.spec.late_interaction, role, max_length=self.spec.max_length
+            self.tokenizer, self.spec.late_interaction, role, max_length=self._role_length(role)
         )
+
+    def _role_length(self, role: Role) -> int:
+        """Return the most tokens of a row of one role.
+
+        Where the authors limit a role, that replaces their limit for all texts, which does not count the
+        marker; only the user's own limit, and the model's positions, stand above it.
+        """
+        spec, settings = self.spec, self.spec.late_interaction
+        assert settings is not None
+        declared = settings.document_length
+        if role == "query":
+            is_limit = settings.cut_long_queries or not settings.query_expansion
+            declared = settings.query_length if is_limit else None
+        if declared is None:
+            return spec.max_length
+        by_user = spec.sources["max_length"] == USER
+        return min(declared, spec.max_length if by_user else spec.max_positions or declared)
 
     def pairs(
         self,
@@ -81,11 +115,4 @@ class Tokenizers:
         Raises:
             ConfigError: the model declares no prompt of that name.
         """
-        if name is None:
-            return self.spec.default_prompt
-        if name not in self.spec.prompts:
-            raise ConfigError(
-                f"{self.spec.name} declares no prompt {name!r}",
-                f"its prompts: {', '.join(self.spec.prompts) or 'none'}; or use --prompt TEXT",
-            )
-        return self.spec.prompts[name]
+        return named_prompt(self.spec, name)
