@@ -11,6 +11,7 @@ import click
 from poolembed import __version__
 from poolembed.cli.classify import classify
 from poolembed.cli.embed import embed
+from poolembed.cli.score import score
 from poolembed.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_TERMINATED, PoolembedError
 
 
@@ -67,5 +68,5 @@ def cli() -> None:
     """Run the command that is named."""
 
 
-for command in (embed, classify):
+for command in (embed, classify, score):
     cli.add_command(command)

@@ -66,6 +66,16 @@ TEXT_OPTIONS = (
 )
 """For commands that read one text a row."""
 
+PAIR_COLUMN_OPTIONS = (
+    option(
+        "--query-field",
+        metavar="NAME",
+        help="Column with the query; else by a known pair of names, see above.",
+    ),
+    option("--document-field", metavar="NAME", help="Column with the document; else by that pair of names."),
+)
+"""For commands that read a query and a document in each row."""
+
 LONG_TEXT_OPTIONS = (
     option(
         "--on-long",
@@ -97,9 +107,12 @@ MODEL_OPTIONS = (
     option(
         "--max-length", type=int, metavar="N", help="Most tokens of a row; the model's own limit by default."
     ),
+    option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the model."),
+)
+
+PROMPT_OPTIONS = (
     option("--prompt", metavar="TEXT", help="Text put before every row."),
     option("--prompt-name", metavar="NAME", help="A prompt that the model declares, by name."),
-    option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the model."),
 )
 
 POOLER_OPTIONS = (
@@ -153,18 +166,16 @@ CONSOLE_OPTIONS = (
 SHARED_OPTIONS = (
     *INPUT_OPTIONS,
     *MODEL_OPTIONS,
+    *PROMPT_OPTIONS,
     *POOLER_OPTIONS,
     *OUTPUT_OPTIONS,
     *RUN_OPTIONS,
     *CONSOLE_OPTIONS,
 )
+"""What every command takes."""
 
-
-def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command every option of `SHARED_OPTIONS`, in that order."""
-    for decorate in reversed(SHARED_OPTIONS):
-        command = decorate(command)
-    return command
+ROW_OPTIONS = tuple(one for one in SHARED_OPTIONS if one not in (*PROMPT_OPTIONS, *POOLER_OPTIONS))
+"""The same without what puts one prompt before all texts and what changes the output."""
 
 
 def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = TaskConfig) -> JobConfig:
