@@ -28,8 +28,13 @@ Compare = Callable[[PooledRows, Pairs], npt.NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
-    """Neighbouring pairs with their texts, each text once."""
+class TextPairs:
+    """Some pairs and what they are made of.
+
+    Attributes:
+        texts: the tokens of each distinct text.
+        pairs: which of them belong together.
+    """
 
     texts: TokenizedRows
     pairs: Pairs
@@ -65,7 +70,7 @@ class EncodedPairs:
         """What the runner says, and the settings."""
         return {**self.runner.describe(self.params), **self.settings}
 
-    def tokenize(self, texts: Texts) -> tuple[_Block, ...]:
+    def tokenize(self, texts: Texts) -> tuple[TextPairs, ...]:
         """Tokenize each distinct text of the roles `query` and `document` once."""
         num_pairs = len(texts["query"])
         if self.tokenize_queries is self.tokenize_documents:
@@ -77,9 +82,9 @@ class EncodedPairs:
             documents, document_of = _distinct(texts["document"])
             tokens = joined(self.tokenize_queries(queries), self.tokenize_documents(documents))
             pairs = Pairs(query_of, document_of + len(queries))
-        return tuple(_blocks(tokens, pairs, self._pooled_sizes(tokens)))
+        return tuple(blocks_of(tokens, pairs, self._pooled_sizes(tokens)))
 
-    def compute(self, tokens: tuple[_Block, ...], on_batch: OnBatch | None = None) -> Outcome:
+    def compute(self, tokens: tuple[TextPairs, ...], on_batch: OnBatch | None = None) -> Outcome:
         """Encode every text, and compare those of each pair.
 
         The tokens of a pair are those of both texts, whether or not another pair has the same text.
@@ -96,8 +101,8 @@ class EncodedPairs:
             scores.append(self._compared(pooled, block.pairs, found))
         return Outcome(
             columns={"score": np.concatenate(scores)},
-            num_tokens=_of_pairs(tokens, lambda texts: texts.lengths).sum(axis=0, dtype=np.int32),
-            truncated=_of_pairs(tokens, lambda texts: texts.truncated).any(axis=0),
+            num_tokens=_sums_of_pairs(tokens, lambda texts: texts.lengths).astype(np.int32),
+            truncated=_sums_of_pairs(tokens, lambda texts: texts.truncated) > 0,
             failures=failures,
         )
 
@@ -123,36 +128,49 @@ def _distinct(texts: Sequence[str]) -> tuple[list[str], IntArray]:
     return list(numbers), np.asarray(number_of, np.int64)
 
 
-def _blocks(tokens: TokenizedRows, pairs: Pairs, pooled_sizes: IntArray) -> Iterator[_Block]:
-    """Cut pairs so that what their texts are encoded to fits `MAX_POOLED_NUMBERS` (but one pair at least)."""
+def blocks_of(
+    texts: TokenizedRows, pairs: Pairs, pooled_sizes: IntArray, most: int = MAX_POOLED_NUMBERS
+) -> Iterator[TextPairs]:
+    """Cut pairs into neighbours whose texts may be encoded together.
+
+    Args:
+        texts: the tokens of every text.
+        pairs: which of them belong together.
+        pooled_sizes: numbers that each text is encoded to, shape (num_texts,), int64.
+        most: numbers of a block; a pair over it is a block of its own.
+
+    Yields:
+        Blocks, each with the texts it needs and no other.
+    """
     sizes = pooled_sizes.tolist()
     start, held, seen = 0, 0, set[int]()
-    for pair, texts in enumerate(zip(pairs.query_of.tolist(), pairs.document_of.tolist(), strict=True)):
-        new = set(texts) - seen
-        if pair > start and held + sum(sizes[text] for text in new) > MAX_POOLED_NUMBERS:
-            yield _block(tokens, pairs, slice(start, pair))
-            start, held, seen, new = pair, 0, set(), set(texts)
+    for pair, both in enumerate(zip(pairs.query_of.tolist(), pairs.document_of.tolist(), strict=True)):
+        new = set(both) - seen
+        if pair > start and held + sum(sizes[text] for text in new) > most:
+            yield _block(texts, pairs, slice(start, pair))
+            start, held, seen, new = pair, 0, set(), set(both)
         held += sum(sizes[text] for text in new)
         seen |= new
     if len(pairs):
-        yield _block(tokens, pairs, slice(start, len(pairs)))
+        yield _block(texts, pairs, slice(start, len(pairs)))
 
 
-def _block(tokens: TokenizedRows, pairs: Pairs, wanted: slice) -> _Block:
+def _block(texts: TokenizedRows, pairs: Pairs, wanted: slice) -> TextPairs:
     both = np.stack([pairs.query_of[wanted], pairs.document_of[wanted]])
-    texts, numbers = np.unique(both, return_inverse=True)
+    needed, numbers = np.unique(both, return_inverse=True)
     query_of, document_of = numbers.reshape(both.shape)
-    return _Block(tokens.take(texts), Pairs(query_of, document_of))
+    return TextPairs(texts.take(needed), Pairs(query_of, document_of))
 
 
-def _of_pairs(
-    blocks: Sequence[_Block], value_of: Callable[[TokenizedRows], npt.NDArray[np.generic]]
-) -> npt.NDArray[np.generic]:
-    """Return a value of both texts of all pairs, shape (2, num_pairs)."""
-    values = [
-        value_of(block.texts)[np.stack([block.pairs.query_of, block.pairs.document_of])] for block in blocks
-    ]
-    return np.concatenate([np.zeros((2, 0), np.bool_), *values], axis=1)
+def _sums_of_pairs(
+    blocks: Sequence[TextPairs], numbers_of: Callable[[TokenizedRows], npt.NDArray[np.generic]]
+) -> IntArray:
+    """Return the sum of a number of both texts of each pair, shape (num_pairs,)."""
+    sums = [np.zeros(0, np.int64)]
+    for block in blocks:
+        numbers = numbers_of(block.texts).astype(np.int64)
+        sums.append(numbers[block.pairs.query_of] + numbers[block.pairs.document_of])
+    return np.concatenate(sums)
 
 
 def _failures(pooled: PooledRows, pairs: Pairs) -> dict[int, RowFailure]:
