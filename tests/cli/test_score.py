@@ -25,9 +25,8 @@ def score(shared, tmp_path):
 
 
 def test_rows_come_out_with_their_scores(score, shared):
-    rows = [json.loads(line) for line in (shared / "zoo" / "inputs" / "pairs.jsonl").open(encoding="utf-8")][
-        :5
-    ]
+    lines = (shared / "zoo" / "inputs" / "pairs.jsonl").read_text("utf-8").splitlines()
+    rows = [json.loads(line) for line in lines[:5]]
     done = score(rows, "--json")
     assert done.exit_code == 0, done.output
     written = pq.read_table(score.output)
