@@ -141,7 +141,7 @@ class _Run:
 
     def _computed(self, chunk: RowChunk, tokens: Any) -> tuple[RowChunk, dict[str, ColumnData]]:  # noqa: ANN401
         started = time.monotonic()
-        outcome = self.operation.compute(tokens, self.progress.advance)
+        outcome = self.operation.compute(tokens, self._advance)
         self.tally.forward_s += time.monotonic() - started
         failed = {row: (failure.code, failure.message) for row, failure in outcome.failures.items()}
         if failed and self.job.input.on_error == "fail":
@@ -160,8 +160,12 @@ class _Run:
         tally.num_rejected += len(chunk.rejects)
         tally.num_replaced += chunk.num_replaced
         tally.num_truncated += int(outcome.truncated.sum())
-        tally.num_tokens += int(outcome.num_tokens.sum())
         self.progress.advance(len(chunk.rejects), 0)
+
+    def _advance(self, num_rows: int, num_tokens: int) -> None:
+        # Not the sum over rows: a text that several rows have in common is computed once.
+        self.tally.num_tokens += num_tokens
+        self.progress.advance(num_rows, num_tokens)
 
     def _waited(self, wait_for: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
         started = time.monotonic()
