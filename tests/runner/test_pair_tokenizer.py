@@ -94,7 +94,7 @@ def test_pairs_keep_their_order_and_share_texts(tokenizer_of):
     rows = PairTokenizer(tokenizer, PairLimits(max_length=32), token_types=True)(queries, documents)
     expected = tokenizer(queries, documents)
     assert rows_of(rows) == expected["input_ids"]
-    assert rows.token_type_ids.tolist() == sum(expected["token_type_ids"], [])
+    assert rows.token_type_ids.tolist() == [kind for row in expected["token_type_ids"] for kind in row]
 
 
 def test_a_model_without_token_types_gets_none(tokenizer_of):
@@ -134,13 +134,17 @@ def test_a_length_without_room_for_text_is_refused(tokenizer_of):
 TEMPLATES = [PairTemplate(name=name, jinja=jinja) for name, jinja in BUILT_IN.items()]
 
 
-def rendered(tokenizer, template, query, document, **variables):
-    """Tokens of the whole prompt, by transformers."""
+def prompt(tokenizer, template, query, document, **variables):
+    """The whole prompt, by transformers."""
     messages = [{"role": "query", "content": query}, {"role": "document", "content": document}]
-    text = tokenizer.apply_chat_template(
+    return tokenizer.apply_chat_template(
         messages, chat_template=template.jinja, tokenize=False, **{**template.kwargs, **variables}
     )
-    return tokenizer(text, verbose=False)["input_ids"]
+
+
+def rendered(tokenizer, template, query, document, **variables):
+    """Tokens of the whole prompt."""
+    return tokenizer(prompt(tokenizer, template, query, document, **variables), verbose=False)["input_ids"]
 
 
 @pytest.mark.parametrize("family", ["qwen3-causal-reranker", "llama-last", "gemma3-bidirectional"])
@@ -162,17 +166,17 @@ def test_a_prompt_that_fits_has_the_tokens_of_the_rendered_text(tokenizer_of, fa
 def test_a_prompt_that_is_too_long_loses_the_end_of_its_document_alone(tokenizer_of, family, template):
     tokenizer = tokenizer_of(family)
     document = " ".join(["the cat sat on the mat."] * 200) + " end"
-    empty = rendered(tokenizer, template, "what is it?", "")
     whole = rendered(tokenizer, template, "what is it?", document)
-    num_after = next(n for n in range(len(empty)) if empty[-1 - n] != whole[-1 - n])
-    max_length = len(empty) + 100
+    ending = prompt(tokenizer, template, "what is it?", document).partition(document)[2]
+    ending_ids = tokenizer(ending, add_special_tokens=False)["input_ids"]
+    max_length = len(rendered(tokenizer, template, "what is it?", "")) + 100
     rows = TemplateTokenizer(tokenizer, PairLimits(max_length=max_length), template)(
         ["what is it?"], [document]
     )
     ids = rows.token_ids.tolist()
     assert len(ids) == max_length
-    assert ids[:-num_after] == whole[: max_length - num_after]
-    assert ids[-num_after:] == empty[-num_after:]
+    assert ids[: -len(ending_ids)] == whole[: max_length - len(ending_ids)]
+    assert ids[-len(ending_ids) :] == ending_ids
     assert rows.truncated.tolist() == [True]
 
 
