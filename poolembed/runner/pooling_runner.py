@@ -73,7 +73,7 @@ class PoolingRunner:
         """
         if task not in self.spec.tasks:
             raise ConfigError(
-                f"{self.folder.name} is a {self.spec.kind} model and cannot {task}",
+                f"{self.folder.name} cannot {task}: its kind is {self.spec.kind}",
                 f"it can {', '.join(self.spec.tasks)}",
             )
         params = PoolingParams(task=task)

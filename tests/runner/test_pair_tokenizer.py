@@ -168,7 +168,8 @@ def test_a_prompt_that_is_too_long_loses_the_end_of_its_document_alone(tokenizer
     document = " ".join(["the cat sat on the mat."] * 200) + " end"
     whole = rendered(tokenizer, template, "what is it?", document)
     ending = prompt(tokenizer, template, "what is it?", document).partition(document)[2]
-    ending_ids = tokenizer(ending, add_special_tokens=False)["input_ids"]
+    # Some tokenizers end every text with a token; the one that they begin with stands before the prompt.
+    ending_ids = [token for token in tokenizer(ending)["input_ids"] if token != tokenizer.bos_token_id]
     max_length = len(rendered(tokenizer, template, "what is it?", "")) + 100
     rows = TemplateTokenizer(tokenizer, PairLimits(max_length=max_length), template)(
         ["what is it?"], [document]
