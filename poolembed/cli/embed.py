@@ -1,30 +1,45 @@
 """`poolembed embed`."""
 
-from typing import Any
-
 import click
 
-from poolembed.cli.console import Console
-from poolembed.cli.options import job_from, shared_options
+from poolembed.cli.command import task_command
+from poolembed.cli.options import DIMENSION_OPTIONS, LONG_TEXT_OPTIONS, TEXT_OPTIONS, option
+from poolembed.config import OUTPUT_DTYPES, EmbedConfig
 
+EMBED_OPTIONS = (
+    option(
+        "--output-dtype",
+        type=click.Choice(OUTPUT_DTYPES),
+        default="float32",
+        help="Type of the written vectors. int8 and uint8 are steps between the bounds of each dimension, "
+        "which the first 1024 rows decide; binary and ubinary are signs, 8 dimensions a byte.",
+    ),
+    option(
+        "--ranges-from",
+        metavar="FILE",
+        help="Take the bounds of int8 or uint8 from an earlier output, so that both can be compared.",
+    ),
+)
 
-@click.command(short_help="Turn each row's text into a vector.")
-@shared_options
-def embed(quiet: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's values
-    r"""Turn each row's text into a vector, and write the rows with their vectors to Parquet.
+HELP = """Turn each row's text into a vector, and write the rows with their vectors to Parquet.
 
-    INPUT is one or more files (.jsonl, .jsonl.gz, .parquet), directories or globs, or `-` for JSONL on
-    standard input. The output stands next to the input (corpus.jsonl gives corpus.embed.parquet) and has
-    the input's columns, `embedding`, `num_tokens` and `truncated`.
+INPUT is one or more files (.jsonl, .jsonl.gz, .parquet), directories or globs, or `-` for JSONL on
+standard input. The output stands next to the input (corpus.jsonl gives corpus.embed.parquet) and has the
+input's columns, `embedding`, `num_tokens` and `truncated`.
 
-    \b
-    Examples:
-      poolembed embed corpus.jsonl
-      poolembed embed corpus.jsonl -o vectors.parquet --columns id --overwrite
-    """
-    job = job_from("embed", options)
-    with Console(quiet=quiet, as_json=as_json) as console:
-        # Late, so that help and bad options do not wait for torch.
-        from poolembed.pipeline import run_job
+With `--on-long windows` the vector of a long text is the mean of the vectors of its windows, weighted by
+their tokens of text, and normalised again where the model normalises; `num_windows` tells how many.
 
-        console.summary(run_job(job, console))
+\b
+Examples:
+  poolembed embed corpus.jsonl
+  poolembed embed corpus.jsonl -o vectors.parquet --columns id --overwrite
+"""
+
+embed = task_command(
+    "embed",
+    EmbedConfig,
+    (*TEXT_OPTIONS, *LONG_TEXT_OPTIONS, *DIMENSION_OPTIONS, *EMBED_OPTIONS),
+    short_help="Turn each row's text into a vector.",
+    help_text=HELP,
+)

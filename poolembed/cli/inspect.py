@@ -18,7 +18,7 @@ VALUE_WIDTH = 60
 @with_options((*DECLARATION_OPTIONS, *POOLER_OPTIONS))
 @click.option("--json", "as_json", is_flag=True, help="Print the settings as JSON.")
 def inspect(as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's values
-    r"""Show every setting of a model, its value, and the file or rule it comes from.
+    """Show every setting of a model, its value, and the file or rule it comes from.
 
     MODEL is a folder or a hub name; no weights are loaded. What --set and the other options change is shown
     with the source `user`.
@@ -26,7 +26,7 @@ def inspect(as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's va
     \b
     Examples:
       poolembed inspect
-      poolembed inspect sentence-transformers/all-MiniLM-L6-v2 --max-length 128 --json
+      poolembed inspect sentence-transformers/all-MiniLM-L6-v2 --json
     """
     model = fill(ModelConfig, options)
     if problems := model.check():

@@ -14,12 +14,14 @@ from poolembed.config import (
     DEFAULT_MODEL,
     DTYPES,
     ON_ERROR,
+    ON_LONG,
     InputConfig,
     JobConfig,
     ModelConfig,
     OutputConfig,
     PoolerConfig,
     RunConfig,
+    TaskConfig,
 )
 
 C = TypeVar("C")
@@ -36,7 +38,7 @@ class KeyValue(click.ParamType):  # type: ignore[type-arg] # generic only since 
     def convert(
         self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
-        """Split at the first equals sign."""
+        """Split `value` at its first equals sign; `param` and `ctx` name the option in an error."""
         if isinstance(value, tuple):
             return value
         key, sign, content = value.partition("=")
@@ -75,12 +77,9 @@ DECLARATION_OPTIONS = (
 INPUT_OPTIONS = (
     click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
     option(
-        "--text-field", metavar="NAME", help="Column with the text; else `text`, else the only string column."
-    ),
-    option(
         "--columns",
         metavar="A,B",
-        help="Input columns to keep, in this order; all by default. `` keeps none.",
+        help="Input columns to keep, in this order; all by default.",
     ),
     option("--limit", type=int, metavar="N", help="Read at most N rows."),
     option(
@@ -90,6 +89,41 @@ INPUT_OPTIONS = (
         help="What a row that cannot be used does: stop the run, or go to OUT.rejects.jsonl.",
     ),
 )
+
+TEXT_OPTIONS = (
+    option(
+        "--text-field", metavar="NAME", help="Column with the text; else `text`, else the only string column."
+    ),
+    option(
+        "--template",
+        metavar="TEXT",
+        help=r"Make the text of several columns, such as '{title}\n{text}'.",
+    ),
+)
+"""For commands that read one text a row."""
+
+LONG_TEXT_OPTIONS = (
+    option(
+        "--on-long",
+        type=click.Choice(ON_LONG),
+        default="truncate",
+        help="Texts with more tokens than --max-length: cut them, refuse the row, or compute windows of "
+        "tokens and average them.",
+    ),
+    option(
+        "--overlap-tokens",
+        type=int,
+        default=0,
+        metavar="N",
+        help="Tokens of text that a window repeats from the one before.",
+    ),
+)
+"""For commands that give one result a text."""
+
+DIMENSION_OPTIONS = (
+    option("--dimensions", type=int, metavar="N", help="Keep the first N dimensions (matryoshka models)."),
+)
+"""For commands that write vectors."""
 
 MODEL_OPTIONS = (
     MODEL,
@@ -107,7 +141,6 @@ POOLER_OPTIONS = (
         metavar="NAME",
         help="CLS, LAST, MEAN, MAX, MEAN_SQRT_LEN, WEIGHTED_MEAN, or several joined by +.",
     ),
-    option("--dimensions", type=int, metavar="N", help="Keep the first N dimensions (matryoshka models)."),
     option(
         "--activation/--no-activation",
         "use_activation",
@@ -166,7 +199,7 @@ SHARED_OPTIONS = (
 
 
 def with_options(options: Sequence[Decorator]) -> Decorator:
-    """Return a decorator that gives a command these options, in that order."""
+    """Return a decorator that gives a command `options`, in that order."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for add in reversed(options):
@@ -180,12 +213,13 @@ shared_options = with_options(SHARED_OPTIONS)
 """Gives a command every option of `SHARED_OPTIONS`."""
 
 
-def job_from(command: str, options: dict[str, Any]) -> JobConfig:
+def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = TaskConfig) -> JobConfig:
     """Sort the values of options into the records that hold them, and check them.
 
     Args:
         command: the command's name.
         options: values by name, as click hands them over.
+        task: the record of what the command alone must know.
 
     Returns:
         The job, checked.
@@ -198,6 +232,7 @@ def job_from(command: str, options: dict[str, Any]) -> JobConfig:
         options = options | {"columns": tuple(name.strip() for name in columns.split(",") if name.strip())}
     job = JobConfig(
         command=command,
+        task=fill(task, options),
         input=fill(InputConfig, options),
         model=fill(ModelConfig, options),
         pooler=fill(PoolerConfig, options),
@@ -209,6 +244,6 @@ def job_from(command: str, options: dict[str, Any]) -> JobConfig:
 
 
 def fill(record: type[C], options: dict[str, Any]) -> C:
-    """Return a record made of those options that are its fields."""
+    """Return a `record` made of those `options` that are its fields."""
     names = {field.name for field in fields(record)}  # type: ignore[arg-type]
     return record(**{name: value for name, value in options.items() if name in names})

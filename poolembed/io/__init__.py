@@ -6,6 +6,7 @@ Never: a model, a tokenizer, a tensor; a type guessed from text; a row that is n
 """
 
 from poolembed.io.chunk import Reject, RowChunk, TextRole
+from poolembed.io.metadata import read_metadata
 from poolembed.io.sink import Sink, open_sink
 from poolembed.io.source import Source, open_source
 from poolembed.io.target import OutputTarget, plan_output
@@ -20,4 +21,5 @@ __all__ = [
     "open_sink",
     "open_source",
     "plan_output",
+    "read_metadata",
 ]

@@ -40,7 +40,7 @@ class ModelReport:
 
 
 def report_model(model: ModelConfig, pooler: PoolerConfig) -> ModelReport:
-    """Read what a model declares, with the user's changes; no weights are loaded.
+    """Read what `model` declares, with the changes of `pooler`; no weights are loaded.
 
     Raises:
         ConfigError: an option contradicts the model.

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from poolembed.config import JobConfig
 from poolembed.errors import InputError
-from poolembed.io import RowChunk, Sink, Source, open_sink, open_source, plan_output
+from poolembed.io import RowChunk, Sink, open_sink, open_source, plan_output
 from poolembed.pipeline.commands import COMMANDS
 from poolembed.pipeline.prefetch import prefetch
+from poolembed.pipeline.row_texts import RowTexts
 from poolembed.pipeline.summary import RunSummary
+from poolembed.pipeline.template import Template
 from poolembed.results import ColumnData, ResultColumn
 
 if TYPE_CHECKING:
@@ -63,22 +65,26 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     """
     started = time.monotonic()
     command = COMMANDS[job.command]
-    with open_source(job.input, command.roles) as source:
+    template = None if job.input.template is None else Template.parse(job.input.template)
+    roles = command.roles if template is None else template.roles
+    with open_source(job.input, roles) as source:
         plan_output(job.output, job.input, job.command)
-        from poolembed.runner import load_runner
+        from poolembed.runner import describe_model, load_runner
 
+        _, spec = describe_model(job.model, job.pooler)
+        command.check(spec, job)
         runner = load_runner(job.model, job.pooler, job.run.batch_tokens)
         for warning in runner.warnings:
             progress.note(warning)
-        operation = command.operation(runner, job)
+        rows = RowTexts(source, template)
+        operation = command.prepare(command.operation(runner, job), job, rows)
         columns = [*operation.columns, *COUNTS]
-        with open_sink(
-            job.output, job.input, job.command, source.schema, columns, operation.metadata
-        ) as sink:
+        metadata = {**operation.metadata, **rows.metadata}
+        with open_sink(job.output, job.input, job.command, source.schema, columns, metadata) as sink:
             loaded = time.monotonic()
             progress.start(source.num_rows)
             run = _Run(job=job, operation=operation, progress=progress)
-            run.through(source, sink)
+            run.through(rows, sink)
             outputs = sink.commit()
     return RunSummary(
         command=job.command,
@@ -114,10 +120,10 @@ class _Run:
     progress: Progress
     tally: _Tally = field(default_factory=_Tally)
 
-    def through(self, source: Source, sink: Sink) -> None:
-        """Take every chunk from the source through the model to the sink."""
+    def through(self, rows: RowTexts, sink: Sink) -> None:
+        """Take every chunk of rows through the model to the sink."""
         with (
-            closing(prefetch(self._tokenized(source))) as chunks,
+            closing(prefetch(self._tokenized(rows))) as chunks,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="poolembed-write") as writer,
         ):
             written: Future[None] | None = None
@@ -129,9 +135,9 @@ class _Run:
             if written is not None:
                 self._waited(written.result)
 
-    def _tokenized(self, source: Source) -> Iterator[tuple[RowChunk, Any]]:
-        for chunk in source.chunks(self.job.run.chunk_rows, self.job.run.chunk_bytes):
-            yield chunk, self.operation.tokenize(chunk.texts)
+    def _tokenized(self, rows: RowTexts) -> Iterator[tuple[RowChunk, Any]]:
+        for chunk in rows.source.chunks(self.job.run.chunk_rows, self.job.run.chunk_bytes):
+            yield chunk, self.operation.tokenize(rows.of(chunk))
 
     def _computed(self, chunk: RowChunk, tokens: Any) -> tuple[RowChunk, dict[str, ColumnData]]:  # noqa: ANN401
         started = time.monotonic()

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from poolembed.runner.locate import ModelFolder
     from poolembed.runner.packing import TokenizedRows
     from poolembed.runner.pooling_runner import PoolingRunner
+    from poolembed.runner.request import named_prompt, request
     from poolembed.runner.results import PooledRows, RowFailure
     from poolembed.runner.spec import ModelSpec
+    from poolembed.runner.windows import Windows
 
 __all__ = [
     "ModelFolder",
@@ -25,8 +27,11 @@ __all__ = [
     "PoolingRunner",
     "RowFailure",
     "TokenizedRows",
+    "Windows",
     "describe_model",
     "load_runner",
+    "named_prompt",
+    "request",
 ]
 
 # Imported on first use: what a model declares can be read without the seconds that torch takes.
@@ -38,8 +43,11 @@ _HOMES = {
     "PoolingRunner": "poolembed.runner.pooling_runner",
     "RowFailure": "poolembed.runner.results",
     "TokenizedRows": "poolembed.runner.packing",
+    "Windows": "poolembed.runner.windows",
     "describe_model": "poolembed.runner.describe",
     "load_runner": "poolembed.runner.load",
+    "named_prompt": "poolembed.runner.request",
+    "request": "poolembed.runner.request",
 }
 
 

@@ -27,6 +27,8 @@ class TokenizedRows:
         seen_lengths: leading tokens of each row that its tokens attend to, shape (num_rows,); None where
             every token is seen.
         kept: tokens whose outputs are wanted, shape (num_tokens,), bool; None for all.
+        offsets: characters of its text that each token stands for, from and before, shape (num_tokens, 2),
+            (0, 0) for special tokens and the prompt; None where nobody asked for them.
     """
 
     token_ids: IntArray
@@ -36,6 +38,24 @@ class TokenizedRows:
     prompt_lengths: IntArray | None = None
     seen_lengths: IntArray | None = None
     kept: npt.NDArray[np.bool_] | None = None
+    offsets: IntArray | None = None
+
+    def take(self, rows: IntArray) -> "TokenizedRows":
+        """Return some rows in the order wanted; offsets stay behind.
+
+        Args:
+            rows: numbers of the rows, shape (num_rows,).
+        """
+        batch = pack(self, rows)
+        return TokenizedRows(
+            token_ids=batch.token_ids,
+            lengths=batch.lengths,
+            truncated=self.truncated[rows],
+            token_type_ids=batch.token_type_ids,
+            prompt_lengths=batch.prompt_lengths,
+            seen_lengths=batch.seen_lengths,
+            kept=batch.kept,
+        )
 
 
 @dataclass(frozen=True, slots=True)

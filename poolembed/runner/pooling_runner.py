@@ -7,11 +7,11 @@ import numpy as np
 import torch
 
 from poolembed import __version__
-from poolembed.errors import ConfigError
 from poolembed.poolers import Pooler, PoolerOutput, PoolingMetadata, PoolingParams, PoolingStates
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack, plan_batches
+from poolembed.runner.request import request
 from poolembed.runner.results import PooledRows, RowCollector, RowFailure
 from poolembed.runner.self_check import SelfCheck
 from poolembed.runner.spec import ModelSpec
@@ -65,19 +65,17 @@ class PoolingRunner:
             f"{self.folder.name} cannot be packed ({self.check.reason}); rows of equal length run together",
         )
 
-    def params(self, task: PoolingTask) -> PoolingParams:
+    def params(self, task: PoolingTask, given: PoolingParams | None = None) -> PoolingParams:
         """Return what every row asks for, from the user's choices and the model's declarations.
+
+        Args:
+            task: the pooling task.
+            given: what the user asks for; it is not changed.
 
         Raises:
             ConfigError: the model cannot do the task, or cannot do it as asked.
         """
-        if task not in self.spec.tasks:
-            raise ConfigError(
-                f"{self.folder.name} cannot {task}: its kind is {self.spec.kind}",
-                f"it can {', '.join(self.spec.tasks)}",
-            )
-        params = PoolingParams(task=task)
-        params.verify(self.spec)
+        params = request(self.spec, task, given)
         self.pooler.get_pooling_updates(task).apply(params)
         return params
 

@@ -40,9 +40,8 @@ class RowTokenizer:
         self.prompt = prompt
         self._backend = tokenizer.backend_tokenizer
         self._side = tokenizer.truncation_side
-        self._special_ids = frozenset(tokenizer.all_special_ids)
         self._encode = BoundedEncoder(self._backend, max_length, from_left=self._side == "left")
-        self._num_unpooled = 0 if pools_prompt or not prompt else self._prompt_length()
+        self._num_unpooled = 0 if pools_prompt or not prompt else prompt_length(tokenizer, prompt)
 
     def __call__(self, texts: Sequence[str]) -> TokenizedRows:
         """Tokenize texts, one row each.
@@ -68,13 +67,6 @@ class RowTokenizer:
             prompt_lengths=np.full(len(ids), self._num_unpooled) if self._num_unpooled else None,
         )
 
-    def _prompt_length(self) -> int:
-        """Return the prompt's tokens with the special ones before it, without those after it."""
-        self._backend.no_padding()
-        self._backend.no_truncation()
-        ids = self._backend.encode(self.prompt).ids
-        return len(ids) - bool(ids and ids[-1] in self._special_ids)
-
 
 def check_room(tokenizer: Any, room: int, max_length: int) -> None:  # noqa: ANN401
     """Check that a row can hold text.
@@ -93,3 +85,17 @@ def check_room(tokenizer: Any, room: int, max_length: int) -> None:  # noqa: ANN
             f"a maximum length of {max_length} has no room for text beside {num_special} special tokens",
             f"--max-length must be at least {num_special + 1} for this model",
         )
+
+
+def prompt_length(tokenizer: Any, prompt: str) -> int:  # noqa: ANN401
+    """Return the tokens of a prompt with the special ones before it, without those after it.
+
+    Args:
+        tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
+        prompt: what stands before every text.
+    """
+    backend = tokenizer.backend_tokenizer
+    backend.no_padding()
+    backend.no_truncation()
+    ids = backend.encode(prompt).ids
+    return len(ids) - bool(ids and ids[-1] in tokenizer.all_special_ids)

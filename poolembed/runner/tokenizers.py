@@ -5,10 +5,12 @@ from typing import Any
 
 from poolembed.errors import ConfigError
 from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateTokenizer
+from poolembed.runner.request import named_prompt
 from poolembed.runner.role_tokenizer import Role, RoleTokenizer
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizer import RowTokenizer
+from poolembed.runner.windows import WindowTokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,20 @@ class Tokenizers:
         return RowTokenizer(
             self.tokenizer,
             max_length=self.spec.max_length,
+            prompt=prompt,
+            pools_prompt=self.spec.include_prompt,
+        )
+
+    def windows(self, prompt: str = "", overlap_tokens: int = 0) -> WindowTokenizer:
+        """Return the tokenizer that divides long texts into windows instead of cutting them.
+
+        Raises:
+            ConfigError: windows of the model's length have no room for prompt and overlap.
+        """
+        return WindowTokenizer(
+            self.tokenizer,
+            max_length=self.spec.max_length,
+            overlap_tokens=overlap_tokens,
             prompt=prompt,
             pools_prompt=self.spec.include_prompt,
         )
@@ -99,11 +115,4 @@ class Tokenizers:
         Raises:
             ConfigError: the model declares no prompt of that name.
         """
-        if name is None:
-            return self.spec.default_prompt
-        if name not in self.spec.prompts:
-            raise ConfigError(
-                f"{self.spec.name} declares no prompt {name!r}",
-                f"its prompts: {', '.join(self.spec.prompts) or 'none'}; or use --prompt TEXT",
-            )
-        return self.spec.prompts[name]
+        return named_prompt(self.spec, name)

@@ -73,6 +73,8 @@ def test_unknown_token_methods_are_refused_by_name(name):
 def test_a_near_miss_is_pointed_out():
     with pytest.raises(UnknownPoolingError, match=r"'MEANS', did you mean 'MEAN'\?.*known: CLS, LAST"):
         get_seq_pooling_method("MEANS")
+    with pytest.raises(UnknownPoolingError, match=r"'MEAN_LEN', did you mean 'MEAN_SQRT_LEN'\? \(known"):
+        get_seq_pooling_method("MEAN_LEN")
     with pytest.raises(UnknownPoolingError, match="is called 'XYZZY' "):
         get_seq_pooling_method("XYZZY")
 

@@ -1,24 +1,12 @@
-"""What a run is: frozen records of plain values, which hash, compare and serialise.
+"""How hidden states become pooled data, where the user overrides what the model declares."""
 
-No file is opened here and no default is read from the environment: that is the command line's part.
-"""
-
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from math import isfinite
-from typing import Literal, Self
+from typing import Self
 
 from poolembed.errors import ConfigError
 from poolembed.tasks import check_task
-
-DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-
-Device = str
-DType = Literal["auto", "float32", "bfloat16", "float16"]
-OnError = Literal["fail", "skip"]
-
-DTYPES: tuple[DType, ...] = ("auto", "float32", "bfloat16", "float16")
-ON_ERROR: tuple[OnError, ...] = ("fail", "skip")
 
 REMOVED_POOLER_FIELDS: dict[str, str] = {
     "normalize": "use 'use_activation'",
@@ -31,79 +19,6 @@ REMOVED_POOLER_FIELDS: dict[str, str] = {
 
 SEQ_POOLING_TYPES = ("CLS", "LAST", "MEAN", "MAX", "MEAN_SQRT_LEN", "WEIGHTED_MEAN")
 TOK_POOLING_TYPES = ("ALL", "STEP")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputConfig:
-    """Which rows are read.
-
-    Attributes:
-        paths: files, directories, globs, or `-` for JSONL on standard input; at least one.
-        text_field: the column with the text; None takes `text`, else the only string column.
-        columns: the input columns kept in the output, in this order; None keeps all.
-        limit: read at most this many rows.
-        on_error: what a row with unusable text does: stop the run, or go to the rejects file.
-    """
-
-    paths: tuple[str, ...]
-    text_field: str | None = None
-    columns: tuple[str, ...] | None = None
-    limit: int | None = None
-    on_error: OnError = "fail"
-
-    def check(self) -> list[str]:
-        """Return every problem of these values, one line each."""
-        problems = []
-        if not self.paths:
-            problems.append("no input given")
-        if self.limit is not None and self.limit < 1:
-            problems.append(f"--limit must be at least 1, got {self.limit}")
-        if self.on_error not in ON_ERROR:
-            problems.append(f"--on-error must be one of {', '.join(ON_ERROR)}, got {self.on_error!r}")
-        if self.paths.count("-") > 1:
-            problems.append("standard input ('-') can be read only once")
-        return problems
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelConfig:
-    """Which model runs, where, and in which precision.
-
-    Attributes:
-        model: a model folder or a hub name.
-        revision: branch, tag or commit of a hub model.
-        device: `auto`, `cpu`, `cuda`, `cuda:N` or `mps`.
-        dtype: precision of the transformer; pooling and heads always run in float32.
-        max_length: most tokens of a row, special tokens included; None takes the model's own limit.
-        prompt: text put before every row.
-        prompt_name: name of a prompt that the model declares.
-        overrides: (key, value) pairs that replace settings of the checkpoint or keys of its config.json.
-        trust_remote_code: run Python code that the model folder carries.
-    """
-
-    model: str = DEFAULT_MODEL
-    revision: str | None = None
-    device: Device = "auto"
-    dtype: DType = "auto"
-    max_length: int | None = None
-    prompt: str | None = None
-    prompt_name: str | None = None
-    overrides: tuple[tuple[str, str], ...] = ()
-    trust_remote_code: bool = False
-
-    def check(self) -> list[str]:
-        """Return every problem of these values, one line each."""
-        problems = []
-        if self.dtype not in DTYPES:
-            problems.append(f"--dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
-        kind, _, index = self.device.partition(":")
-        if kind not in ("auto", "cpu", "cuda", "mps") or (index and not (kind == "cuda" and index.isdigit())):
-            problems.append(f"--device must be auto, cpu, cuda, cuda:N or mps, got {self.device!r}")
-        if self.max_length is not None and self.max_length < 1:
-            problems.append(f"--max-length must be at least 1, got {self.max_length}")
-        if self.prompt is not None and self.prompt_name is not None:
-            problems.append("--prompt and --prompt-name exclude each other")
-        return problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,68 +163,3 @@ _POOLER_TYPES: tuple[tuple[tuple[str, ...], tuple[type, ...], str], ...] = (
     (("dimensions", "max_embed_len", "step_tag_id"), (int,), "a whole number"),
     (("logit_mean", "logit_sigma"), (int, float), "a number"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputConfig:
-    """Where results go.
-
-    Attributes:
-        output: a file, or a directory (existing, or ending in `/`) for one part a chunk;
-            None writes next to the input.
-        overwrite: replace an existing output.
-    """
-
-    output: str | None = None
-    overwrite: bool = False
-
-    def check(self) -> list[str]:
-        """Return every problem of these values, one line each."""
-        return []
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunConfig:
-    """How much is held and computed at once; none of it changes a result.
-
-    Attributes:
-        batch_tokens: most tokens of one forward call; None chooses by device.
-        chunk_rows: most rows of one chunk, inside which rows are sorted by length.
-        chunk_bytes: most bytes of text of one chunk.
-    """
-
-    batch_tokens: int | None = None
-    chunk_rows: int = 8192
-    chunk_bytes: int = 64 * 1024 * 1024
-
-    def check(self) -> list[str]:
-        """Return every problem of these values, one line each."""
-        return [
-            f"--{name.replace('_', '-')} must be at least 1, got {value}"
-            for name, value in asdict(self).items()
-            if value is not None and value < 1
-        ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobConfig:
-    """A whole run: which command, on which rows, with which model, to which output."""
-
-    command: str
-    input: InputConfig
-    model: ModelConfig = ModelConfig()
-    pooler: PoolerConfig = PoolerConfig()
-    output: OutputConfig = OutputConfig()
-    run: RunConfig = RunConfig()
-
-    def check(self) -> None:
-        """Check every part; `pooler` was checked when it was made.
-
-        Raises:
-            ConfigError: lists every problem that was found.
-        """
-        problems = [
-            problem for part in (self.input, self.model, self.output, self.run) for problem in part.check()
-        ]
-        if problems:
-            raise ConfigError("; ".join(problems))

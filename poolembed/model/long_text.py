@@ -1,0 +1,152 @@
+"""Texts to one result each, whatever their length: cut, refused, or computed in windows and averaged."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from poolembed.config import LongTextConfig
+from poolembed.model.operation import OnBatch
+from poolembed.results import ColumnData, ResultColumn
+from poolembed.runner import PooledRows, PoolingParams, PoolingRunner, RowFailure, TokenizedRows, Windows
+
+Tokens = TokenizedRows | Windows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PooledTexts:
+    """One result a text.
+
+    Attributes:
+        values: shape (num_texts, size), float32; meaningless at a failed row.
+        num_tokens: tokens computed, shape (num_texts,), int32.
+        truncated: whether text was lost, shape (num_texts,), bool.
+        failures: the texts without a result, by number.
+        columns: content of `LongTexts.columns`.
+    """
+
+    values: npt.NDArray[np.float32]
+    num_tokens: npt.NDArray[np.int32]
+    truncated: npt.NDArray[np.bool_]
+    failures: Mapping[int, RowFailure]
+    columns: Mapping[str, ColumnData] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LongTexts:
+    """How texts become tokens and tokens one result a text.
+
+    Attributes:
+        runner: the model.
+        params: what is computed; a sequence task.
+        prompt: text put before every text.
+        config: what becomes of long ones.
+    """
+
+    runner: PoolingRunner
+    params: PoolingParams
+    prompt: str
+    config: LongTextConfig
+
+    @property
+    def columns(self) -> Sequence[ResultColumn]:
+        """`num_windows`, where texts are computed in windows."""
+        return (ResultColumn("num_windows", "int32"),) if self.config.on_long == "windows" else ()
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Prompt and policy."""
+        described = {"prompt": self.prompt, "on_long": self.config.on_long}
+        if self.config.on_long == "windows":
+            described["overlap_tokens"] = str(self.config.overlap_tokens)
+        return described
+
+    def tokenize(self, texts: Sequence[str]) -> Tokens:
+        """Turn texts into tokens, or windows of tokens."""
+        if self.config.on_long == "windows":
+            return self.runner.tokenizers.windows(self.prompt, self.config.overlap_tokens)(texts)
+        return self.runner.tokenizers.texts(self.prompt)(texts)
+
+    def pool(self, tokens: Tokens, on_batch: OnBatch | None = None) -> PooledTexts:
+        """Compute the result of every text that `tokenize` was given."""
+        if isinstance(tokens, Windows):
+            return self._pool_windows(tokens, on_batch)
+        pooled = self.runner.pool(tokens, self.params, on_batch)
+        failures = dict(pooled.failures)
+        if self.config.on_long == "error":
+            message = f"the text has more than {self.runner.spec.max_length} tokens, the maximum length"
+            for row in np.flatnonzero(tokens.truncated).tolist():
+                failures[row] = RowFailure("too_long", message)
+        return PooledTexts(
+            values=pooled.values,
+            num_tokens=tokens.lengths.astype(np.int32),
+            truncated=tokens.truncated,
+            failures=failures,
+        )
+
+    def _pool_windows(self, windows: Windows, on_batch: OnBatch | None) -> PooledTexts:
+        counts = windows.num_windows
+        pooled = self.runner.pool(windows.tokens, self.params, _tokens_only(on_batch))
+        values = window_means(pooled.values, counts, windows.num_text_tokens)
+        if self.params.task == "embed" and self.params.use_activation:
+            values = self._renormalized(values, counts)
+        if on_batch is not None:
+            on_batch(len(counts), 0)
+        return PooledTexts(
+            values=values,
+            num_tokens=_sums(windows.tokens.lengths, counts).astype(np.int32),
+            truncated=np.zeros(len(counts), np.bool_),
+            failures=_failures_of_texts(pooled, counts),
+            columns={"num_windows": counts.astype(np.int32)},
+        )
+
+    def _renormalized(
+        self, means: npt.NDArray[np.float32], counts: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float32]:
+        """Give the mean of several unit vectors unit length; a lone window's vector stays as it is."""
+        if self.runner.spec.activation != "normalize":
+            return means
+        norms = np.maximum(np.linalg.norm(means, axis=1, keepdims=True), np.float32(1e-12))
+        return np.where(counts[:, None] > 1, means / norms, means)
+
+
+def window_means(
+    values: npt.NDArray[np.float32], counts: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float32]:
+    """Return the mean over each text's windows, weighted by their tokens of text.
+
+    Sums are taken in float64. A text of one window keeps its values to the bit.
+
+    Args:
+        values: shape (num_windows, size).
+        counts: windows of each text, shape (num_texts,), each at least 1.
+        weights: tokens of text in each window, shape (num_windows,).
+
+    Returns:
+        Shape (num_texts, size), float32.
+
+    Source:
+        vLLM 0.33.0, chunked processing of embeddings, which weights by tokens as well; there, windows
+        in the middle have no special tokens.
+    """
+    if not len(counts):
+        return values
+    starts = np.cumsum(counts) - counts
+    shares = np.maximum(weights, 1).astype(np.float64)
+    means = np.add.reduceat(values * shares[:, None], starts) / np.add.reduceat(shares, starts)[:, None]
+    return np.where(counts[:, None] > 1, means.astype(np.float32), values[starts])
+
+
+def _sums(numbers: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.add.reduceat(numbers, np.cumsum(counts) - counts) if len(counts) else numbers
+
+
+def _failures_of_texts(pooled: PooledRows, counts: npt.NDArray[np.int64]) -> dict[int, RowFailure]:
+    owners = np.repeat(np.arange(len(counts)), counts)
+    return {int(owners[window]): pooled.failures[window] for window in sorted(pooled.failures, reverse=True)}
+
+
+def _tokens_only(on_batch: OnBatch | None) -> OnBatch | None:
+    """Report tokens as they are computed; a batch of windows has no number of rows to tell."""
+    return None if on_batch is None else lambda _, num_tokens: on_batch(0, num_tokens)

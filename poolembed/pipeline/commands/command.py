@@ -1,0 +1,56 @@
+"""What there is to say of a command, and what several of them share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from poolembed.config import JobConfig, TaskConfig
+from poolembed.io import TextRole
+
+if TYPE_CHECKING:
+    from poolembed.model import Operation
+    from poolembed.pipeline.row_texts import RowTexts
+    from poolembed.runner import ModelSpec, PoolingRunner
+
+C = TypeVar("C", bound=TaskConfig)
+
+TEXT = TextRole(name="text", candidates=("text",), only_string_column=True)
+
+
+def as_it_is(operation: "Operation", job: JobConfig, rows: "RowTexts") -> "Operation":
+    """Return the operation: most need no rows before the first result."""
+    del job, rows
+    return operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command on rows.
+
+    Attributes:
+        roles: the text columns it reads.
+        check: refuses, with a ConfigError, a job that the model cannot do; before weights are loaded.
+        operation: makes what is done with the texts, from the loaded model and a checked job.
+        prepare: finishes an operation that must see some rows before the first result.
+    """
+
+    roles: tuple[TextRole, ...]
+    check: "Callable[[ModelSpec, JobConfig], object]"
+    operation: "Callable[[PoolingRunner, JobConfig], Operation]"
+    prepare: "Callable[[Operation, JobConfig, RowTexts], Operation]" = as_it_is
+
+
+def task_of(job: JobConfig, kind: type[C]) -> C:
+    """Return what a job's command alone must know; its defaults where nothing was said."""
+    return job.task if isinstance(job.task, kind) else kind()
+
+
+def prompt_of(spec: "ModelSpec", job: JobConfig) -> str:
+    """Return the text put before every text.
+
+    Raises:
+        ConfigError: the model declares no prompt of that name.
+    """
+    from poolembed.runner import named_prompt
+
+    return named_prompt(spec, job.model.prompt_name) if job.model.prompt is None else job.model.prompt
