@@ -47,6 +47,20 @@ class KeyValue(click.ParamType):  # type: ignore[type-arg] # generic only since 
         return key, content
 
 
+class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
+    """Names between commas, as a tuple; a configuration file gives them as a list."""
+
+    name = "names"
+
+    def convert(
+        self, value: str | Sequence[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Split at the commas; what a list holds is taken as it is."""
+        if not isinstance(value, str):
+            return tuple(value)
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
 def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - click's own settings
     """A click option with the environment variable `POOLEMBED_<NAME>`."""
     name = next(s for s in spellings if s.startswith("--")).partition("/")[0].removeprefix("--")
@@ -78,6 +92,7 @@ INPUT_OPTIONS = (
     click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
     option(
         "--columns",
+        type=Names(),
         metavar="A,B",
         help="Input columns to keep, in this order; all by default.",
     ),
@@ -227,9 +242,6 @@ def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = Tas
     Raises:
         ConfigError: the values contradict each other; lists every problem.
     """
-    columns = options["columns"]
-    if columns is not None:
-        options = options | {"columns": tuple(name.strip() for name in columns.split(",") if name.strip())}
     job = JobConfig(
         command=command,
         task=fill(task, options),

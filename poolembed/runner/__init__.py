@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from poolembed.runner.load import load_runner
     from poolembed.runner.locate import ModelFolder
     from poolembed.runner.packing import TokenizedRows
+    from poolembed.runner.pooling_request import named_prompt, request
     from poolembed.runner.pooling_runner import PoolingRunner
-    from poolembed.runner.request import named_prompt, request
     from poolembed.runner.results import PooledRows, RowFailure
     from poolembed.runner.spec import ModelSpec
     from poolembed.runner.windows import Windows
@@ -46,8 +46,8 @@ _HOMES = {
     "Windows": "poolembed.runner.windows",
     "describe_model": "poolembed.runner.describe",
     "load_runner": "poolembed.runner.load",
-    "named_prompt": "poolembed.runner.request",
-    "request": "poolembed.runner.request",
+    "named_prompt": "poolembed.runner.pooling_request",
+    "request": "poolembed.runner.pooling_request",
 }
 
 

@@ -11,7 +11,7 @@ from poolembed.poolers import Pooler, PoolerOutput, PoolingMetadata, PoolingPara
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack, plan_batches
-from poolembed.runner.request import request
+from poolembed.runner.pooling_request import request
 from poolembed.runner.results import PooledRows, RowCollector, RowFailure
 from poolembed.runner.self_check import SelfCheck
 from poolembed.runner.spec import ModelSpec

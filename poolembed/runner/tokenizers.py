@@ -5,7 +5,7 @@ from typing import Any
 
 from poolembed.errors import ConfigError
 from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateTokenizer
-from poolembed.runner.request import named_prompt
+from poolembed.runner.pooling_request import named_prompt
 from poolembed.runner.role_tokenizer import Role, RoleTokenizer
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.spec.document import USER

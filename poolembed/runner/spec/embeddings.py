@@ -86,7 +86,7 @@ def fill_sparse(checkpoint: Checkpoint, draft: Draft) -> None:
     if checkpoint.modules is None:
         draft.warnings.append(
             f"no sentence-transformers files: {checkpoint.architecture} is taken for a SPLADE model; "
-            "for dense vectors choose a pooling (--pooling-type MEAN)"
+            "for dense vectors choose a pooling (--pooling MEAN)"
         )
     for module in checkpoint.modules_of("SpladePooling"):
         source = module.config.name
