@@ -13,6 +13,7 @@ from poolembed.runner.head_check import check_head, own_logits
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.self_check import random_rows, self_check
 from poolembed.runner.spec import ModelSpec
+from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizers import Tokenizers
 
 # Kinds whose head is a part of the model as transformers loads it.

@@ -11,7 +11,17 @@ from tests.runner.tiny import CONFIGS, tiny
 IDS = torch.tensor([[5, 17, 23, 42, 11, 9, 30]])
 
 # Where the vector that the head reads stands in a row.
-FIRST = ["Albert", "Bert", "DebertaV2", "DistilBert", "Electra", "MPNet", "ModernBert", "Roberta", "XLMRoberta"]
+FIRST = [
+    "Albert",
+    "Bert",
+    "DebertaV2",
+    "DistilBert",
+    "Electra",
+    "MPNet",
+    "ModernBert",
+    "Roberta",
+    "XLMRoberta",
+]
 LAST = ["GPT2", "Gemma", "Llama", "Mistral", "Phi", "Qwen2", "Qwen3"]
 
 
@@ -51,7 +61,18 @@ def test_a_head_that_averages_gets_the_average():
 
 @pytest.mark.parametrize(
     "family",
-    ["Albert", "Bert", "DebertaV2", "DistilBert", "Electra", "GPT2", "Llama", "MPNet", "ModernBert", "Roberta"],
+    [
+        "Albert",
+        "Bert",
+        "DebertaV2",
+        "DistilBert",
+        "Electra",
+        "GPT2",
+        "Llama",
+        "MPNet",
+        "ModernBert",
+        "Roberta",
+    ],
 )
 @torch.no_grad()
 def test_a_token_classification_head(family):

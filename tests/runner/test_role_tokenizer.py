@@ -7,7 +7,7 @@ import pytest
 
 from poolembed.config import ModelConfig
 from poolembed.errors import ConfigError
-from poolembed.runner.load import describe_model
+from poolembed.runner.describe import describe_model
 from poolembed.runner.role_tokenizer import RoleTokenizer
 from poolembed.runner.spec import LateInteraction
 from poolembed.runner.tokenizers import Tokenizers

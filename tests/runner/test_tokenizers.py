@@ -4,7 +4,7 @@ import pytest
 
 from poolembed.config import ModelConfig
 from poolembed.errors import ConfigError
-from poolembed.runner.load import describe_model
+from poolembed.runner.describe import describe_model
 from poolembed.runner.pair_tokenizer import PairTokenizer, TemplateTokenizer
 from poolembed.runner.tokenizers import Tokenizers
 
