@@ -58,7 +58,7 @@ class Tokenizers:
         """
         if self.spec.late_interaction is None:
             raise ConfigError(
-                f"{self.spec.name} is a {self.spec.kind} model, which has no roles", "leave out --role"
+                f"{self.spec.name} has no roles: its kind is {self.spec.kind}", "leave out --role"
             )
         return RoleTokenizer(
             self.tokenizer, self.spec.late_interaction, role, max_length=self._role_length(role)
