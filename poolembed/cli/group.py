@@ -11,6 +11,9 @@ import click
 from poolembed import __version__
 from poolembed.cli.classify import classify
 from poolembed.cli.embed import embed
+from poolembed.cli.reward import reward
+from poolembed.cli.sparse import sparse
+from poolembed.cli.token_embed import token_embed
 from poolembed.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_TERMINATED, PoolembedError
 
 
@@ -67,5 +70,5 @@ def cli() -> None:
     """Run the command that is named."""
 
 
-for command in (embed, classify):
+for command in (embed, classify, token_embed, sparse, reward):
     cli.add_command(command)

@@ -83,6 +83,8 @@ def _default_text_column(role: TextRole, schema: pa.Schema, parts: Sequence[Colu
     ]
     if role.only_string_column and len(strings) == 1:
         return strings[0]
+    if role.candidates == (role.name,) and not role.only_string_column:
+        raise InputError(f"no column is named {role.name!r}", _suggestion(role.name, schema))
     wanted = " or ".join(repr(candidate) for candidate in role.candidates)
     raise InputError(f"no column {wanted} for the {role.name}", f"{_listed(schema)}; --text-field names one")
 

@@ -4,7 +4,7 @@ In: the name of a model, and texts. Out: pooled data by row, in host memory. Nev
 column, a word to a person; padding.
 """
 
-from poolembed.poolers import PoolingParams
+from poolembed.poolers import LateChunkingParams, PoolingParams
 from poolembed.runner.load import describe_model, load_runner
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import TokenizedRows
@@ -15,6 +15,7 @@ from poolembed.runner.spec import ModelSpec
 from poolembed.runner.windows import Windows
 
 __all__ = [
+    "LateChunkingParams",
     "ModelFolder",
     "ModelSpec",
     "PooledRows",
