@@ -92,6 +92,8 @@ def _default_columns(
     ]
     if len(roles) == 1 and roles[0].only_string_column and len(strings) == 1:
         return {roles[0].name: strings[0]}
+    if len(roles) == 1 and roles[0].candidates == (roles[0].name,) and not roles[0].only_string_column:
+        raise InputError(f"no column is named {roles[0].name!r}", _suggestion(roles[0].name, schema))
     wanted = " or ".join(" with ".join(map(repr, fields.values())) for fields in known)
     raise InputError(
         f"no column {wanted} for the {' and the '.join(role.name for role in roles)}",

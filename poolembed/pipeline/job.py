@@ -136,7 +136,8 @@ class _Run:
                 self._waited(written.result)
 
     def _tokenized(self, rows: RowTexts) -> Iterator[tuple[RowChunk, Any]]:
-        for chunk in rows.source.chunks(self.job.run.chunk_rows, self.job.run.chunk_bytes):
+        run, most = self.job.run, COMMANDS[self.job.command].max_chunk_rows
+        for chunk in rows.source.chunks(min(run.chunk_rows, most or run.chunk_rows), run.chunk_bytes):
             yield chunk, self.operation.tokenize(rows.of(chunk))
 
     def _computed(self, chunk: RowChunk, tokens: Any) -> tuple[RowChunk, dict[str, ColumnData]]:  # noqa: ANN401

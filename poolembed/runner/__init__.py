@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from poolembed.poolers import PoolingParams
+    from poolembed.poolers import LateChunkingParams, PoolingParams
     from poolembed.runner.describe import describe_model
     from poolembed.runner.load import load_runner
     from poolembed.runner.locate import ModelFolder
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IntArray",
+    "LateChunkingParams",
     "ModelFolder",
     "ModelSpec",
     "PairTokenizer",
@@ -46,6 +47,7 @@ __all__ = [
 # Imported on first use: what a model declares can be read without the seconds that torch takes.
 _HOMES = {
     "IntArray": "poolembed.runner.packing",
+    "LateChunkingParams": "poolembed.poolers",
     "ModelFolder": "poolembed.runner.locate",
     "ModelSpec": "poolembed.runner.spec",
     "PairTokenizer": "poolembed.runner.pair_tokenizer",
