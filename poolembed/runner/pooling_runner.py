@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from poolembed import __version__
 from poolembed.poolers import (
     Pooler,
     PoolerOutput,
@@ -127,7 +126,6 @@ class PoolingRunner:
         """Return all that decides a result beside the texts, as text, for the output's metadata."""
         spec = self.spec
         return {
-            "version": __version__,
             "model": self.folder.name,
             "revision": self.folder.revision or weights_hash(spec),
             "task": str(params.task),
