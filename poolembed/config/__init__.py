@@ -16,6 +16,7 @@ from poolembed.config.job import (
     OutputConfig,
     RunConfig,
 )
+from poolembed.config.pairs import PairConfig
 from poolembed.config.pooler import (
     REMOVED_POOLER_FIELDS,
     SEQ_POOLING_TYPES,
@@ -66,6 +67,7 @@ __all__ = [
     "OnLong",
     "OutputConfig",
     "OutputDType",
+    "PairConfig",
     "PoolerConfig",
     "RewardConfig",
     "Role",

@@ -13,6 +13,7 @@ from poolembed.runner.head_check import check_head, own_logits
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.self_check import random_rows, self_check
 from poolembed.runner.spec import ModelSpec
+from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizers import Tokenizers
 
 # Kinds whose head is a part of the model as transformers loads it.
@@ -43,8 +44,7 @@ def load_runner(
     tokenizer = load_tokenizer(spec, trust_remote_code=model.trust_remote_code)
     vocab_size = loaded.get_input_embeddings().num_embeddings
     rows = random_rows(vocab_size, spec.max_length, frozenset(tokenizer.all_special_ids))
-    has_head = spec.kind in _WITH_HEAD and spec.logit_head is None
-    expected = own_logits(loaded, rows) if has_head else None
+    expected = own_logits(loaded, rows) if _has_own_logits(spec) else None
     transformer, pooling = assemble(spec, loaded, device)
     backbone = Backbone(transformer, device)
     check = self_check(backbone, rows)
@@ -64,6 +64,12 @@ def load_runner(
     if expected is not None:
         check_head(runner, rows, expected)
     return runner
+
+
+def _has_own_logits(spec: ModelSpec) -> bool:
+    """Tell whether transformers computes what we shall: its head, with the pooling of its choice."""
+    is_changed = spec.sources.get("pooling") == USER or spec.tok_pooling != "ALL"
+    return spec.kind in _WITH_HEAD and spec.logit_head is None and not is_changed
 
 
 def _stored(spec: ModelSpec) -> torch.dtype:

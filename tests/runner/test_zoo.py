@@ -3,8 +3,23 @@
 from contextlib import contextmanager
 
 import pytest
+import torch
 
-from tests.runner.zoo import EQUAL_LENGTH, FAMILIES, PACKED, ZOO, calls, differences, load, runner_of
+from poolembed.poolers import compute_maxsim_score_batched
+from tests.runner.zoo import (
+    EQUAL_LENGTH,
+    FAMILIES,
+    PACKED,
+    RAW,
+    ZOO,
+    Call,
+    answers,
+    calls,
+    differences,
+    load,
+    runner_of,
+    stored,
+)
 
 pytestmark = pytest.mark.skipif(not ZOO.is_dir(), reason=f"needs {ZOO} (POOLEMBED_SHARED)")
 
@@ -42,6 +57,12 @@ def test_what_cannot_be_packed_is_found_out(family):
 
 
 PLAIN = [call for call in calls() if not call.has_options]
+WAYS = [
+    (call, path)
+    for call in PLAIN
+    for path in ("packed", "equal-length")
+    if path == "equal-length" or call.family in PACKED
+]
 
 
 @pytest.mark.parametrize("call", PLAIN, ids=str)
@@ -57,12 +78,23 @@ def test_each_option_gives_the_stored_result(call):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [*BUDGETS, "alone"])
-@pytest.mark.parametrize("path", ["packed", "equal-length"])
-@pytest.mark.parametrize("call", PLAIN, ids=str)
+@pytest.mark.parametrize(("call", "path"), WAYS, ids=str)
 def test_no_budget_company_or_path_changes_a_result(call, path, way):
     runner = runner_of(call)
-    if path == "packed" and runner.check.path != "packed":
-        pytest.skip("cannot be packed")
     budget = 512 if way == "alone" else way
     with run_on(runner, path):
         assert differences(runner, call, budget=budget, alone=way == "alone") == {}
+
+
+@pytest.mark.parametrize("family", ["bert-colbert", "modernbert-colbert"])
+def test_late_interaction_gives_the_stored_scores(family):
+    call = Call(family, "score")
+    runner = runner_of(call)
+    expected = stored(call)
+    sides = []
+    for role in ("query", "document"):
+        asked = Call(family, "token_embed", f'{{"input_type": "{role}"}}')
+        rows = answers(runner, asked, [f"{row.input_id}:{role}" for row in expected])
+        sides.append([torch.from_numpy(vectors) for _, vectors in rows])
+    scores = [float(score) for score in compute_maxsim_score_batched(*sides)]
+    assert scores == pytest.approx([float(row.output) for row in expected], abs=RAW)

@@ -181,7 +181,7 @@ def tokenize(runner, call, input_ids):
 
 def _half(call, input_id):
     role = call.wanted.get("input_type")
-    return f"{input_id}:{role}" if role and input_id in inputs() and input_id[0] == "p" else input_id
+    return f"{input_id}:{role}" if role and isinstance(inputs()[input_id], tuple) else input_id
 
 
 def _prompt(runner, call):
