@@ -184,7 +184,8 @@ def _reward_head(spec: ModelSpec) -> nn.Sequential:
             f"which do not lead from {spec.hidden_size} to {spec.num_labels}",
             "this architecture is not supported",
         )
-    return nn.Sequential(*(module for layer in layers for module in (layer, nn.ReLU())))[:-1]
+    modules = [module for layer in layers for module in (layer, nn.ReLU())]
+    return nn.Sequential(*modules[:-1])
 
 
 def _saved_linear(spec: ModelSpec, file: str) -> nn.Linear:
