@@ -103,7 +103,10 @@ def load_tokenizer(spec: ModelSpec, *, trust_remote_code: bool) -> Any:  # noqa:
         tokenizer = AutoTokenizer.from_pretrained(
             folder, trust_remote_code=trust_remote_code, local_files_only=True
         )
-    except (OSError, ValueError, ImportError, KeyError, TypeError) as error:
+    except Exception as error:
+        # The tokenizers library has no class of its own for a file that it cannot make sense of.
+        if type(error) is not Exception and not isinstance(error, _UNLOADABLE):
+            raise
         raise ModelError(f"the tokenizer of {spec.folder} cannot be loaded: {_first_line(error)}") from error
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:

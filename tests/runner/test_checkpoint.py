@@ -189,12 +189,35 @@ def test_a_missing_tokenizer_is_refused(copy):
         spec_of(folder)
 
 
-def test_a_damaged_tokenizer_is_refused(copy):
+@pytest.mark.parametrize("part", ["model", "pre_tokenizer"])
+def test_a_tokenizer_of_a_kind_that_nobody_knows_is_refused(copy, part):
+    folder = copy("bert-mean")
+    content = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    edit_json(folder / "tokenizer.json", **{part: {**content[part], "type": "NoSuchType"}})
+    with pytest.raises(ModelError, match=r"tokenizer of .* cannot be loaded"):
+        tokenizer(folder)
+
+
+def test_a_tokenizer_damaged_since_the_folder_was_read_is_refused(copy):
     folder = copy("bert-mean")
     spec = spec_of(folder)
     (folder / "tokenizer.json").write_text('{"model": {"type": "WordPiece"', "utf-8")
     with pytest.raises(ModelError, match=r"tokenizer of .* cannot be loaded"):
         load_tokenizer(spec, trust_remote_code=False)
+
+
+def test_what_fails_in_a_folders_own_code_keeps_its_traceback(copy):
+    folder = copy("bert-mean")
+    spec = spec_of(folder)
+    edit_json(
+        folder / "tokenizer_config.json",
+        "tokenizer_class",
+        tokenizer_class="Own",
+        auto_map={"AutoTokenizer": ["own.Own", "own.Own"]},
+    )
+    (folder / "own.py").write_text("assert False\n\n\nclass Own:\n    pass\n")
+    with pytest.raises(AssertionError):
+        load_tokenizer(spec, trust_remote_code=True)
 
 
 def test_a_tokenizer_without_a_fast_form_is_refused(copy):
