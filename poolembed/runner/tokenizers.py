@@ -9,6 +9,7 @@ from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateT
 from poolembed.runner.request import named_prompt
 from poolembed.runner.role_tokenizer import RoleTokenizer
 from poolembed.runner.spec import ModelSpec
+from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizer import RowTokenizer
 from poolembed.runner.windows import WindowTokenizer
 
@@ -81,8 +82,18 @@ class Tokenizers:
             self.tokenizer,
             self.spec.late_interaction,
             role,
-            max_length=self.spec.max_length,
+            max_length=self.spec.max_length + self._has_uncounted_marker,
             with_offsets=with_offsets,
+        )
+
+    @property
+    def _has_uncounted_marker(self) -> bool:
+        """Whether the maximum length leaves out a document's marker: PyLate stores it so."""
+        settings = self.spec.late_interaction
+        return (
+            settings is not None
+            and self.spec.sources["max_length"] != USER
+            and settings.document_length == self.spec.max_length + 1
         )
 
     def pairs(
