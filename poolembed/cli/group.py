@@ -12,6 +12,7 @@ from poolembed import __version__
 from poolembed.cli.classify import classify
 from poolembed.cli.embed import embed
 from poolembed.cli.score import score
+from poolembed.cli.token_classify import token_classify
 from poolembed.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_TERMINATED, PoolembedError
 
 
@@ -68,5 +69,5 @@ def cli() -> None:
     """Run the command that is named."""
 
 
-for command in (embed, classify, score):
+for command in (embed, classify, score, token_classify):
     cli.add_command(command)

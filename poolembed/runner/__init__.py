@@ -7,6 +7,7 @@ column, a word to a person; padding.
 from poolembed.poolers import PoolingParams
 from poolembed.runner.load import describe_model, load_runner
 from poolembed.runner.locate import ModelFolder
+from poolembed.runner.located_tokens import LocatedTokens, LocatingTokenizer
 from poolembed.runner.packing import IntArray, TokenizedRows, joined
 from poolembed.runner.pair_scores import Pairs, maxsim_scores, similarities
 from poolembed.runner.pair_tokenizer import PairTokenizer, TemplateTokenizer
@@ -18,6 +19,8 @@ from poolembed.runner.windows import Windows
 
 __all__ = [
     "IntArray",
+    "LocatedTokens",
+    "LocatingTokenizer",
     "ModelFolder",
     "ModelSpec",
     "PairTokenizer",

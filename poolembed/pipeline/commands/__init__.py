@@ -4,13 +4,14 @@ A new command is a new file here with an entry below, and the click command that
 imported from `model` before a command is used: that would wait for torch.
 """
 
-from poolembed.pipeline.commands import classify, embed, score
+from poolembed.pipeline.commands import classify, embed, score, token_classify
 from poolembed.pipeline.commands.command import Command
 
 COMMANDS: dict[str, Command] = {
     "embed": embed.COMMAND,
     "classify": classify.COMMAND,
     "score": score.COMMAND,
+    "token-classify": token_classify.COMMAND,
 }
 
 __all__ = ["COMMANDS", "Command"]
