@@ -30,6 +30,9 @@ def make_plan(config: InputConfig, roles: Sequence[TextRole], parts: Sequence[Co
         roles: the texts every row must bring.
         parts: the columns of each file, in reading order.
 
+    Returns:
+        The kept columns with the types of all files together, and the column of each role.
+
     Raises:
         InputError: no column can be taken for a role, a named one does not exist, or types conflict.
         ConfigError: `columns` is empty or names a column twice.
@@ -89,6 +92,8 @@ def _default_columns(
     ]
     if len(roles) == 1 and roles[0].only_string_column and len(strings) == 1:
         return {roles[0].name: strings[0]}
+    if len(roles) == 1 and roles[0].candidates == (roles[0].name,) and not roles[0].only_string_column:
+        raise InputError(f"no column is named {roles[0].name!r}", _suggestion(roles[0].name, schema))
     wanted = " or ".join(" with ".join(map(repr, fields.values())) for fields in known)
     raise InputError(
         f"no column {wanted} for the {' and the '.join(role.name for role in roles)}",
@@ -159,7 +164,7 @@ def _shared_metadata(each: Iterable[dict[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the values of both types exactly; None where there is none."""
+    """Return the type that holds the values of `first` and of `second` exactly; None where there is none."""
     if first == second or pa.types.is_null(second):
         return first
     if pa.types.is_null(first):

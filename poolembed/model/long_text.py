@@ -55,7 +55,7 @@ class LongTexts:
         return (ResultColumn("num_windows", "int32"),) if self.config.on_long == "windows" else ()
 
     @property
-    def metadata(self) -> Mapping[str, str]:
+    def metadata(self) -> dict[str, str]:
         """Prompt and policy."""
         described = {"prompt": self.prompt, "on_long": self.config.on_long}
         if self.config.on_long == "windows":

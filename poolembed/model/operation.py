@@ -65,4 +65,4 @@ class Operation(Protocol):
         """Turn the texts of some rows into tokens."""
 
     def compute(self, tokens: Any, on_batch: OnBatch | None = None) -> Outcome:  # noqa: ANN401
-        """Compute the results of the rows that `tokenize` was given."""
+        """Compute the results of the rows whose `tokens` are given; `on_batch` hears of each batch."""

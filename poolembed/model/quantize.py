@@ -98,7 +98,8 @@ def quantize(vectors: Vectors, dtype: OutputDType, ranges: Ranges | None) -> npt
     """
     if dtype in _PACKED:
         bits = np.packbits(vectors > 0, axis=-1)
-        return bits if dtype == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8)
+        # int8 holds the same bits read as 0 to 255, less 128.
+        return bits if dtype == "ubinary" else (bits ^ np.uint8(128)).view(np.int8)
     if dtype in RANGED_DTYPES:
         assert ranges is not None
         return _steps(vectors, ranges, dtype)
@@ -111,4 +112,7 @@ def _steps(vectors: Vectors, ranges: Ranges, dtype: OutputDType) -> npt.NDArray[
     width = (upper - lower) / np.float32(NUM_STEPS)
     # A dimension that never changes has no width, and every value of it is step 0.
     steps = np.clip(np.floor((vectors - lower) / np.where(width == 0, np.float32(1), width)), 0, NUM_STEPS)
-    return steps.astype(np.uint8) if dtype == "uint8" else (steps - 128).astype(np.int8)
+    if dtype == "int8":
+        steps -= 128
+    stored: npt.NDArray[np.generic] = steps.astype(dtype)
+    return stored

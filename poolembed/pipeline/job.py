@@ -40,7 +40,12 @@ class Progress(Protocol):
         """Take the number of rows that will come."""
 
     def advance(self, num_rows: int, num_tokens: int) -> None:
-        """Take the rows and tokens computed since the last call."""
+        """Take what was done since the last call.
+
+        Args:
+            num_rows: rows that are done, rejected ones included.
+            num_tokens: tokens computed for them.
+        """
 
 
 def run_job(job: JobConfig, progress: Progress) -> RunSummary:
@@ -51,6 +56,9 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     Args:
         job: what to do; already checked.
         progress: told how far the run is.
+
+    Returns:
+        How the run ended.
 
     Raises:
         PoolembedError: the run failed; no output has its final name, and an old one is whole.
@@ -128,7 +136,8 @@ class _Run:
                 self._waited(written.result)
 
     def _tokenized(self, rows: RowTexts) -> Iterator[tuple[RowChunk, Any]]:
-        for chunk in rows.source.chunks(self.job.run.chunk_rows, self.job.run.chunk_bytes):
+        run, most = self.job.run, COMMANDS[self.job.command].max_chunk_rows
+        for chunk in rows.source.chunks(min(run.chunk_rows, most or run.chunk_rows), run.chunk_bytes):
             yield chunk, self.operation.tokenize(rows.of(chunk))
 
     def _computed(self, chunk: RowChunk, tokens: Any) -> tuple[RowChunk, dict[str, ColumnData]]:  # noqa: ANN401

@@ -38,6 +38,9 @@ def assemble(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  #
         model: the model as loaded; heads are taken out of it.
         device: where heads are put, in float32.
 
+    Returns:
+        The transformer without its head, and the pooler with it, which is moved to `device`.
+
     Raises:
         ModelError: a head's weights are missing.
     """

@@ -37,6 +37,9 @@ def load_checkpoint(
         dtype: precision of its weights; heads are made float32 by whoever uses them.
         trust_remote_code: run Python code of the folder.
 
+    Returns:
+        The model in evaluation mode on `device`.
+
     Raises:
         ModelError: weights are missing, newly initialised or of another shape, or cannot be read.
     """
@@ -65,6 +68,13 @@ def load_tokenizer(spec: ModelSpec, *, trust_remote_code: bool) -> Any:  # noqa:
 
     A tokenizer.json is not read directly: transformers rebuilds some of them (older Llama and Mistral
     ones), and the authors' numbers come from what it builds.
+
+    Args:
+        spec: what the folder declares.
+        trust_remote_code: run Python code of the folder.
+
+    Returns:
+        The fast tokenizer.
 
     Raises:
         ModelError: it cannot be built, or has no fast form.

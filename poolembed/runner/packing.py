@@ -122,6 +122,9 @@ def pack(tokenized: TokenizedRows, rows: IntArray) -> PackedBatch:
     Args:
         tokenized: the chunk's tokens.
         rows: numbers of the rows, in the order wanted.
+
+    Returns:
+        The batch: tokens of the rows in the order of `rows`, without padding.
     """
     lengths = tokenized.lengths[rows]
     index = _token_index(np.cumsum(tokenized.lengths) - tokenized.lengths, lengths, rows)

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from poolembed.config import Role
 from poolembed.errors import ConfigError
 from poolembed.runner.located_tokens import LocatingTokenizer
 from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateTokenizer
-from poolembed.runner.request import named_prompt
-from poolembed.runner.role_tokenizer import Role, RoleTokenizer
+from poolembed.runner.pooling_request import named_prompt
+from poolembed.runner.role_tokenizer import RoleTokenizer
 from poolembed.runner.spec import ModelSpec
+from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizer import RowTokenizer
 from poolembed.runner.windows import WindowTokenizer
 
@@ -27,13 +29,22 @@ class Tokenizers:
     spec: ModelSpec
     tokenizer: Any
 
-    def texts(self, prompt: str = "") -> RowTokenizer:
-        """Return the tokenizer of single texts, each behind a prompt."""
+    def texts(self, prompt: str = "", *, with_offsets: bool = False) -> RowTokenizer:
+        """Return the tokenizer of single texts, each behind a prompt.
+
+        Args:
+            prompt: what stands before every text.
+            with_offsets: whether rows tell the characters of each token.
+
+        Raises:
+            ConfigError: the maximum length has no room for text.
+        """
         return RowTokenizer(
             self.tokenizer,
             max_length=self.spec.max_length,
             prompt=prompt,
             pools_prompt=self.spec.include_prompt,
+            with_offsets=with_offsets,
         )
 
     def windows(self, prompt: str = "", overlap_tokens: int = 0) -> WindowTokenizer:
@@ -63,19 +74,44 @@ class Tokenizers:
             self.tokenizer, max_length=self.spec.max_length, overlap_tokens=overlap_tokens
         )
 
-    def role(self, role: Role) -> RoleTokenizer:
+    def role(self, role: Role, *, with_offsets: bool = False) -> RoleTokenizer:
         """Return the tokenizer of queries or documents of a late-interaction model.
+
+        Args:
+            role: whose texts these are.
+            with_offsets: whether rows tell the characters of each token.
 
         Raises:
             ConfigError: the model does not tell queries from documents by tokens.
         """
         if self.spec.late_interaction is None:
             raise ConfigError(
-                f"{self.spec.name} is a {self.spec.kind} model, which has no roles", "leave out --role"
+                f"{self.spec.name} has no roles: its kind is {self.spec.kind}", "leave out --role"
             )
         return RoleTokenizer(
-            self.tokenizer, self.spec.late_interaction, role, max_length=self.spec.max_length
+            self.tokenizer,
+            self.spec.late_interaction,
+            role,
+            max_length=self._role_length(role),
+            with_offsets=with_offsets,
         )
+
+    def _role_length(self, role: Role) -> int:
+        """Return the most tokens of a row of one role.
+
+        Where the authors limit a role, that replaces their limit for all texts, which does not count the
+        marker; only the user's own limit, and the model's positions, stand above it.
+        """
+        spec, settings = self.spec, self.spec.late_interaction
+        assert settings is not None
+        declared = settings.document_length
+        if role == "query":
+            is_limit = settings.cut_long_queries or not settings.query_expansion
+            declared = settings.query_length if is_limit else None
+        if declared is None:
+            return spec.max_length
+        by_user = spec.sources["max_length"] == USER
+        return min(declared, spec.max_length if by_user else spec.max_positions or declared)
 
     def pairs(
         self,
@@ -112,3 +148,26 @@ class Tokenizers:
             ConfigError: the model declares no prompt of that name.
         """
         return named_prompt(self.spec, name)
+
+    def vocabulary(self, size: int) -> list[str]:
+        """Return tokens as the tokenizer writes it, by its id.
+
+        Args:
+            size: how many there are to be; outputs of a model may be more than its tokens, and those
+                without a token are called `<id N>`.
+        """
+        tokens = [f"<id {token_id}>" for token_id in range(size)]
+        for token, token_id in self.tokenizer.get_vocab().items():
+            if token_id < size:
+                tokens[token_id] = token
+        return tokens
+
+    @property
+    def num_tokens(self) -> int:
+        """Number of token ids, added ones included."""
+        return 1 + max(map(int, self.tokenizer.get_vocab().values()))
+
+    @property
+    def special_ids(self) -> list[int]:
+        """Ids of the tokens that stand for no text: begin, end, padding, unknown and the like."""
+        return sorted(self.tokenizer.all_special_ids)

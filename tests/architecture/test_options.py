@@ -12,7 +12,6 @@ from poolembed.config import InputConfig, JobConfig, ModelConfig, OutputConfig, 
 NOT_EXPOSED = {
     PoolerConfig: {
         "task",
-        "pooling_type",
         "seq_pooling_type",
         "tok_pooling_type",
         "enable_chunked_processing",

@@ -4,7 +4,7 @@ A new command is a new file here with an entry below, and the click command that
 imported from `model` before a command is used: that would wait for torch.
 """
 
-from poolembed.pipeline.commands import classify, embed, score, token_classify
+from poolembed.pipeline.commands import classify, embed, reward, score, sparse, token_classify, token_embed
 from poolembed.pipeline.commands.command import Command
 
 COMMANDS: dict[str, Command] = {
@@ -12,6 +12,9 @@ COMMANDS: dict[str, Command] = {
     "classify": classify.COMMAND,
     "score": score.COMMAND,
     "token-classify": token_classify.COMMAND,
+    "token-embed": token_embed.COMMAND,
+    "sparse": sparse.COMMAND,
+    "reward": reward.COMMAND,
 }
 
 __all__ = ["COMMANDS", "Command"]
