@@ -15,6 +15,7 @@ from poolembed.cli.inspect import inspect
 from poolembed.cli.reward import reward
 from poolembed.cli.score import score
 from poolembed.cli.sparse import sparse
+from poolembed.cli.token_classify import token_classify
 from poolembed.cli.token_embed import token_embed
 from poolembed.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_TERMINATED, PoolembedError
 
@@ -77,5 +78,5 @@ def cli() -> None:
     """Run the command that is named."""
 
 
-for command in (embed, classify, score, token_embed, sparse, reward, inspect):
+for command in (embed, classify, score, token_classify, token_embed, sparse, reward, inspect):
     cli.add_command(command)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from poolembed.runner.describe import describe_model
     from poolembed.runner.load import load_runner
     from poolembed.runner.locate import ModelFolder
+    from poolembed.runner.located_tokens import LocatedTokens, LocatingTokenizer
     from poolembed.runner.packing import IntArray, TokenizedRows, joined
     from poolembed.runner.pair_scores import Pairs, maxsim_scores, similarities
     from poolembed.runner.pair_tokenizer import PairTokenizer, TemplateTokenizer
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = [
     "IntArray",
     "LateChunkingParams",
+    "LocatedTokens",
+    "LocatingTokenizer",
     "ModelFolder",
     "ModelSpec",
     "PairTokenizer",
@@ -48,6 +51,8 @@ __all__ = [
 _HOMES = {
     "IntArray": "poolembed.runner.packing",
     "LateChunkingParams": "poolembed.poolers",
+    "LocatedTokens": "poolembed.runner.located_tokens",
+    "LocatingTokenizer": "poolembed.runner.located_tokens",
     "ModelFolder": "poolembed.runner.locate",
     "ModelSpec": "poolembed.runner.spec",
     "PairTokenizer": "poolembed.runner.pair_tokenizer",

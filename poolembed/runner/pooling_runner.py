@@ -104,7 +104,7 @@ class PoolingRunner:
         return 1 if self.spec.bge_m3 else self.spec.num_labels
 
     def has_output(self, tokenized: TokenizedRows, params: PoolingParams) -> npt.NDArray[np.bool_]:
-        """Tell which tokens a token task gives an output for, shape (num_tokens,).
+        """Return whether a token task gives an output for each token, shape (num_tokens,).
 
         Args:
             tokenized: the chunk's tokens.

@@ -5,6 +5,7 @@ from typing import Any
 
 from poolembed.config import Role
 from poolembed.errors import ConfigError
+from poolembed.runner.located_tokens import LocatingTokenizer
 from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateTokenizer
 from poolembed.runner.pooling_request import named_prompt
 from poolembed.runner.role_tokenizer import RoleTokenizer
@@ -49,6 +50,10 @@ class Tokenizers:
     def windows(self, prompt: str = "", overlap_tokens: int = 0) -> WindowTokenizer:
         """Return the tokenizer that divides long texts into windows instead of cutting them.
 
+        Args:
+            prompt: what stands before every text.
+            overlap_tokens: tokens of text that a window repeats from the one before.
+
         Raises:
             ConfigError: windows of the model's length have no room for prompt and overlap.
         """
@@ -58,6 +63,19 @@ class Tokenizers:
             overlap_tokens=overlap_tokens,
             prompt=prompt,
             pools_prompt=self.spec.include_prompt,
+        )
+
+    def located(self, overlap_tokens: int | None = None) -> LocatingTokenizer:
+        """Return the tokenizer of whole texts that tells where in its text each token stands.
+
+        Args:
+            overlap_tokens: tokens of text that neighbouring windows share; None takes a quarter of a window.
+
+        Raises:
+            ConfigError: windows of the model's length have no room for the overlap.
+        """
+        return LocatingTokenizer(
+            self.tokenizer, max_length=self.spec.max_length, overlap_tokens=overlap_tokens
         )
 
     def role(self, role: Role, *, with_offsets: bool = False) -> RoleTokenizer:
@@ -151,7 +169,7 @@ class Tokenizers:
     @property
     def num_tokens(self) -> int:
         """Number of token ids, added ones included."""
-        return 1 + max(map(int, self.tokenizer.get_vocab().values()))
+        return 1 + max(int(token_id) for token_id in self.tokenizer.get_vocab().values())
 
     @property
     def special_ids(self) -> list[int]:
