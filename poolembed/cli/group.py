@@ -12,6 +12,11 @@ from poolembed import __version__
 from poolembed.cli.classify import classify
 from poolembed.cli.embed import embed
 from poolembed.cli.inspect import inspect
+from poolembed.cli.reward import reward
+from poolembed.cli.score import score
+from poolembed.cli.sparse import sparse
+from poolembed.cli.token_classify import token_classify
+from poolembed.cli.token_embed import token_embed
 from poolembed.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_TERMINATED, PoolembedError
 
 
@@ -73,5 +78,5 @@ def cli() -> None:
     """Run the command that is named."""
 
 
-for command in (embed, classify, inspect):
+for command in (embed, classify, score, token_classify, token_embed, sparse, reward, inspect):
     cli.add_command(command)

@@ -117,6 +117,16 @@ TEXT_OPTIONS = (
 )
 """For commands that read one text a row."""
 
+PAIR_COLUMN_OPTIONS = (
+    option(
+        "--query-field",
+        metavar="NAME",
+        help="Column with the query; else by a known pair of names, see above.",
+    ),
+    option("--document-field", metavar="NAME", help="Column with the document; else by that pair of names."),
+)
+"""For commands that read a query and a document in each row."""
+
 LONG_TEXT_OPTIONS = (
     option(
         "--on-long",
@@ -145,6 +155,9 @@ MODEL_OPTIONS = (
     *DECLARATION_OPTIONS,
     option("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:N or mps."),
     option("--dtype", type=click.Choice(DTYPES), default="auto", help="Precision of the transformer."),
+)
+
+PROMPT_OPTIONS = (
     option("--prompt", metavar="TEXT", help="Text put before every row."),
     option("--prompt-name", metavar="NAME", help="A prompt that the model declares, by name."),
 )
@@ -206,11 +219,13 @@ CONSOLE_OPTIONS = (
 SHARED_OPTIONS = (
     *INPUT_OPTIONS,
     *MODEL_OPTIONS,
+    *PROMPT_OPTIONS,
     *POOLER_OPTIONS,
     *OUTPUT_OPTIONS,
     *RUN_OPTIONS,
     *CONSOLE_OPTIONS,
 )
+"""What every command takes."""
 
 
 def with_options(options: Sequence[Decorator]) -> Decorator:
@@ -227,9 +242,12 @@ def with_options(options: Sequence[Decorator]) -> Decorator:
 shared_options = with_options(SHARED_OPTIONS)
 """Gives a command every option of `SHARED_OPTIONS`."""
 
+ROW_OPTIONS = tuple(one for one in SHARED_OPTIONS if one not in (*PROMPT_OPTIONS, *POOLER_OPTIONS))
+"""The same without what puts one prompt before all texts and what changes the output."""
+
 
 def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = TaskConfig) -> JobConfig:
-    """Sort the values of options into the records that hold them, and check them.
+    """Return a job, with the values of options in the records that hold them, checked.
 
     Args:
         command: the command's name.

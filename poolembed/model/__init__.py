@@ -5,5 +5,7 @@ word to a person.
 """
 
 from poolembed.model.operation import Operation, Outcome, Texts
+from poolembed.model.pooling_model import PoolingModel
+from poolembed.model.records import Classification
 
-__all__ = ["Operation", "Outcome", "Texts"]
+__all__ = ["Classification", "Operation", "Outcome", "PoolingModel", "Texts"]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from poolembed.config import ClassifyConfig
 from poolembed.errors import ConfigError
 from poolembed.model.long_text import LongTexts, Tokens
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import ColumnData, Ragged, ResultColumn
 from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner, request
 
@@ -27,19 +28,19 @@ def is_multi_label(spec: ModelSpec) -> bool:
 
 
 def check_classify(
-    spec: ModelSpec, config: ClassifyConfig, params: PoolingParams | None = None
+    spec: ModelSpec, config: ClassifyConfig, given: PoolingParams | None = None
 ) -> PoolingParams:
     """Return what every row asks for.
 
     Args:
         spec: what the model declares.
         config: what the user wants to see.
-        params: what the user asks of the pooler.
+        given: what the user asks of the pooler.
 
     Raises:
         ConfigError: the model has no classes, or not such that the configuration makes sense.
     """
-    checked = request(spec, "classify", params)
+    checked = request(spec, "classify", given)
     problems = []
     if config.threshold is not None:
         if not is_multi_label(spec):
@@ -54,7 +55,7 @@ def check_classify(
 
 
 @dataclass(frozen=True, slots=True)
-class Classify:
+class Classify(Operation):
     """Gives each text its class, with all probabilities or the best few.
 
     Attributes:
@@ -68,6 +69,23 @@ class Classify:
     params: PoolingParams
     prompt: str
     config: ClassifyConfig
+
+    @classmethod
+    def of(
+        cls, runner: PoolingRunner, prompt: str, config: ClassifyConfig, given: PoolingParams | None = None
+    ) -> Self:
+        """Return the operation, checked against what the model declares.
+
+        Args:
+            runner: the model.
+            prompt: text put before every text.
+            config: what is given.
+            given: what the user asks of the pooler.
+
+        Raises:
+            ConfigError: the model cannot do it, see `check_classify`.
+        """
+        return cls(runner, runner.ready(check_classify(runner.spec, config, given)), prompt, config)
 
     @property
     def columns(self) -> Sequence[ResultColumn]:
@@ -102,7 +120,8 @@ class Classify:
         return LongTexts(self.runner, self.params, self.prompt, self.config)
 
     @property
-    def _gives_values(self) -> bool:
+    def gives_values(self) -> bool:
+        """Whether results are the numbers of a regression."""
         return self.runner.spec.problem_type == "regression"
 
     @property
@@ -119,7 +138,7 @@ class Classify:
 
     def _own_columns(self) -> Sequence[ResultColumn]:
         size = self.runner.spec.num_labels
-        if self._gives_values:
+        if self.gives_values:
             return (ResultColumn("values", "float32", size),)
         label, score = ResultColumn("label", "str"), ResultColumn("score", "float32")
         labels = (ResultColumn("labels", "str", is_list=True),) if self._gives_labels else ()
@@ -128,7 +147,7 @@ class Classify:
         return (label, score, *labels, ResultColumn("top", is_list=True, fields=(label, score)))
 
     def _content(self, values: Numbers) -> dict[str, ColumnData]:
-        if self._gives_values:
+        if self.gives_values:
             return {"values": values}
         names = self.runner.spec.labels
         best = values.argmax(axis=1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from poolembed.config import RANGED_DTYPES, EmbedConfig
 from poolembed.errors import ConfigError, InputError
 from poolembed.model.long_text import LongTexts, Tokens
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.model.quantize import Ranges, check_size, quantize, stored_type
 from poolembed.results import ResultColumn
 from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner, RowFailure, request
@@ -18,15 +19,13 @@ CALIBRATION_ROWS = 1024
 """First rows of a run, from which the bounds of int8 and uint8 are taken."""
 
 
-def check_embed(
-    spec: ModelSpec, config: EmbedConfig | None = None, params: PoolingParams | None = None
-) -> PoolingParams:
+def check_embed(spec: ModelSpec, config: EmbedConfig, given: PoolingParams | None = None) -> PoolingParams:
     """Return what every row asks for.
 
     Args:
         spec: what the model declares.
         config: what the user wants to see.
-        params: what the user asks of the pooler.
+        given: what the user asks of the pooler.
 
     Raises:
         ConfigError: the model gives no dense vectors, or none of the dimensions or type asked for.
@@ -36,14 +35,13 @@ def check_embed(
             f"{spec.name} gives a weight for every token of its vocabulary, not a dense vector",
             "use `poolembed sparse`, in Python `.sparse(texts)`",
         )
-    checked = request(spec, "embed", params)
-    if config is not None:
-        check_size(checked.dimensions or spec.embedding_size, config.output_dtype)
+    checked = request(spec, "embed", given)
+    check_size(checked.dimensions or spec.embedding_size, config.output_dtype)
     return checked
 
 
 @dataclass(frozen=True, slots=True)
-class Embed:
+class Embed(Operation):
     """Gives each text one vector.
 
     Attributes:
@@ -59,6 +57,23 @@ class Embed:
     prompt: str
     config: EmbedConfig
     ranges: Ranges | None = None
+
+    @classmethod
+    def of(
+        cls, runner: PoolingRunner, prompt: str, config: EmbedConfig, given: PoolingParams | None = None
+    ) -> Self:
+        """Return the operation, checked against what the model declares.
+
+        Args:
+            runner: the model.
+            prompt: text put before every text.
+            config: what is given.
+            given: what the user asks of the pooler.
+
+        Raises:
+            ConfigError: the model cannot do it, see `check_embed`.
+        """
+        return cls(runner, runner.ready(check_embed(runner.spec, config, given)), prompt, config)
 
     @property
     def columns(self) -> Sequence[ResultColumn]:
@@ -101,10 +116,8 @@ class Embed:
         """
         if self.config.output_dtype not in RANGED_DTYPES or self.ranges is not None:
             return self
-        exact = replace(self, config=replace(self.config, output_dtype="float32", ranges_from=None))
-        outcome = exact.compute(exact.tokenize(texts)).without_failures()
-        vectors = outcome.columns["embedding"]
-        assert isinstance(vectors, np.ndarray)
+        pooled = self._texts.pool(self.tokenize(texts))
+        vectors = np.delete(pooled.values, sorted(pooled.failures), axis=0)
         if not len(vectors):
             raise InputError(
                 f"none of the first {len(texts['text'])} rows has a vector to take the bounds of int8 from",

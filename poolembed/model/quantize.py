@@ -65,6 +65,10 @@ class Ranges:
 def check_size(size: int, dtype: OutputDType) -> None:
     """Refuse vectors that do not fill whole bytes.
 
+    Args:
+        size: dimensions of a vector.
+        dtype: type that they are to be stored in.
+
     Raises:
         ConfigError: eight dimensions go into a byte, and `size` is no multiple of 8.
     """
@@ -76,7 +80,7 @@ def check_size(size: int, dtype: OutputDType) -> None:
 
 
 def stored_type(size: int, dtype: OutputDType) -> tuple[str, int]:
-    """Return numpy type and length of a stored vector of `size` dimensions."""
+    """Return numpy type and length of a stored vector of `size` dimensions, stored as `dtype` says."""
     return (_PACKED[dtype], size // 8) if dtype in _PACKED else (dtype, size)
 
 
@@ -98,7 +102,8 @@ def quantize(vectors: Vectors, dtype: OutputDType, ranges: Ranges | None) -> npt
     """
     if dtype in _PACKED:
         bits = np.packbits(vectors > 0, axis=-1)
-        return bits if dtype == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8)
+        # int8 holds the same bits read as 0 to 255, less 128.
+        return bits if dtype == "ubinary" else (bits ^ np.uint8(128)).view(np.int8)
     if dtype in RANGED_DTYPES:
         assert ranges is not None
         return _steps(vectors, ranges, dtype)
@@ -111,4 +116,7 @@ def _steps(vectors: Vectors, ranges: Ranges, dtype: OutputDType) -> npt.NDArray[
     width = (upper - lower) / np.float32(NUM_STEPS)
     # A dimension that never changes has no width, and every value of it is step 0.
     steps = np.clip(np.floor((vectors - lower) / np.where(width == 0, np.float32(1), width)), 0, NUM_STEPS)
-    return steps.astype(np.uint8) if dtype == "uint8" else (steps - 128).astype(np.int8)
+    if dtype == "int8":
+        steps -= 128
+    stored: npt.NDArray[np.generic] = steps.astype(dtype)
+    return stored

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from poolembed import __version__
 from poolembed.config import JobConfig
 from poolembed.errors import InputError
 from poolembed.io import RowChunk, Sink, open_sink, open_source, plan_output
@@ -79,7 +80,7 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         rows = RowTexts(source, template)
         operation = command.prepare(command.operation(runner, job), job, rows)
         columns = [*operation.columns, *COUNTS]
-        metadata = {**operation.metadata, **rows.metadata}
+        metadata = {"version": __version__, **operation.metadata, **rows.metadata}
         with open_sink(job.output, job.input, job.command, source.schema, columns, metadata) as sink:
             loaded = time.monotonic()
             progress.start(source.num_rows)
@@ -136,12 +137,13 @@ class _Run:
                 self._waited(written.result)
 
     def _tokenized(self, rows: RowTexts) -> Iterator[tuple[RowChunk, Any]]:
-        for chunk in rows.source.chunks(self.job.run.chunk_rows, self.job.run.chunk_bytes):
+        run, most = self.job.run, COMMANDS[self.job.command].max_chunk_rows
+        for chunk in rows.source.chunks(min(run.chunk_rows, most or run.chunk_rows), run.chunk_bytes):
             yield chunk, self.operation.tokenize(rows.of(chunk))
 
     def _computed(self, chunk: RowChunk, tokens: Any) -> tuple[RowChunk, dict[str, ColumnData]]:  # noqa: ANN401
         started = time.monotonic()
-        outcome = self.operation.compute(tokens, self.progress.advance)
+        outcome = self.operation.compute(tokens, self._advance)
         self.tally.forward_s += time.monotonic() - started
         failed = {row: (failure.code, failure.message) for row, failure in outcome.failures.items()}
         if failed and self.job.input.on_error == "fail":
@@ -160,8 +162,12 @@ class _Run:
         tally.num_rejected += len(chunk.rejects)
         tally.num_replaced += chunk.num_replaced
         tally.num_truncated += int(outcome.truncated.sum())
-        tally.num_tokens += int(outcome.num_tokens.sum())
         self.progress.advance(len(chunk.rejects), 0)
+
+    def _advance(self, num_rows: int, num_tokens: int) -> None:
+        # Not the sum over rows: a text that several rows have in common is computed once.
+        self.tally.num_tokens += num_tokens
+        self.progress.advance(num_rows, num_tokens)
 
     def _waited(self, wait_for: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
         started = time.monotonic()

@@ -1,6 +1,7 @@
 """Encoding of long texts at a cost that depends on the tokens wanted, not on the length of the text."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -31,12 +32,22 @@ class BoundedEncoder:
         backend: a tokenizer of the `tokenizers` library, with its truncation set by the caller.
         max_tokens: tokens of a text that matter.
         from_left: whether they are its last ones, not its first.
+        with_offsets: whether encodings tell the characters of each token, counted in the whole text.
     """
 
-    def __init__(self, backend: Any, max_tokens: int, *, from_left: bool = False) -> None:  # noqa: ANN401
-        self._backend = backend
+    def __init__(
+        self,
+        backend: Any,  # noqa: ANN401
+        max_tokens: int,
+        *,
+        from_left: bool = False,
+        with_offsets: bool = False,
+    ) -> None:
+        self._encode = backend.encode_batch if with_offsets else backend.encode_batch_fast
         self._max_tokens = max_tokens
         self._from_left = from_left
+        # A piece from the end would count its characters from its own beginning.
+        self._takes_whole = with_offsets and from_left
 
     def __call__(self, texts: Sequence[str], *, add_special_tokens: bool) -> Iterator[tuple[Any, bool]]:
         """Yield each text's encoding, and whether characters were left out.
@@ -44,8 +55,8 @@ class BoundedEncoder:
         Where they were, the encoding holds more than `max_tokens` tokens, the surplus in its overflow if
         the backend truncates, and the first `max_tokens` (or last) are those of the whole text.
         """
-        limit = max(MIN_CHARS, CHARS_PER_TOKEN * self._max_tokens)
-        encode = partial(self._backend.encode_batch_fast, add_special_tokens=add_special_tokens)
+        limit = sys.maxsize if self._takes_whole else max(MIN_CHARS, CHARS_PER_TOKEN * self._max_tokens)
+        encode = partial(self._encode, add_special_tokens=add_special_tokens)
         remaining = iter(texts)
         while group := list(islice(remaining, TEXTS_PER_CALL)):
             pieces = [self._cut(text, limit)[0] for text in group]

@@ -4,10 +4,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from poolembed import __version__
-from poolembed.poolers import Pooler, PoolerOutput, PoolingMetadata, PoolingParams, PoolingStates
+from poolembed.poolers import (
+    Pooler,
+    PoolerOutput,
+    PoolingMetadata,
+    PoolingParams,
+    PoolingStates,
+    SpladePooler,
+)
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack, plan_batches
@@ -75,12 +82,19 @@ class PoolingRunner:
         Raises:
             ConfigError: the model cannot do the task, or cannot do it as asked.
         """
-        params = request(self.spec, task, given)
-        self.pooler.get_pooling_updates(task).apply(params)
+        return self.ready(request(self.spec, task, given))
+
+    def ready(self, checked: PoolingParams) -> PoolingParams:
+        """Return parameters that `request` has checked, with what the pooler needs beside them."""
+        assert checked.task is not None
+        params = checked.clone()
+        self.pooler.get_pooling_updates(checked.task).apply(params)
         return params
 
     def result_size(self, params: PoolingParams) -> int:
         """Return the width of a row's, or a token's, pooled data."""
+        if isinstance(self.pooler, SpladePooler):
+            return len(self.pooler.decoder_weight)
         if params.task == "embed":
             return params.dimensions or self.spec.embedding_size
         if params.task == "token_embed":
@@ -89,11 +103,29 @@ class PoolingRunner:
             return params.dimensions or full
         return 1 if self.spec.bge_m3 else self.spec.num_labels
 
+    def has_output(self, tokenized: TokenizedRows, params: PoolingParams) -> npt.NDArray[np.bool_]:
+        """Return whether a token task gives an output for each token, shape (num_tokens,).
+
+        Args:
+            tokenized: the chunk's tokens.
+            params: what is computed, without late chunking or steps, which have outputs of their own.
+        """
+        has = np.ones(len(tokenized.token_ids), np.bool_) if tokenized.kept is None else tokenized.kept.copy()
+        if self.spec.bge_m3 is not None:
+            # Its heads leave out the tokens around a text; the vectors only the first one.
+            ids, config = tokenized.token_ids, self.backbone.model.config
+            lengths = tokenized.lengths[tokenized.lengths > 0]
+            last = np.cumsum(lengths) - 1
+            first = last + 1 - lengths
+            has[first[ids[first] == config.bos_token_id]] = False
+            if params.task == "token_classify":
+                has[last[ids[last] == config.eos_token_id]] = False
+        return has
+
     def describe(self, params: PoolingParams) -> dict[str, str]:
         """Return all that decides a result beside the texts, as text, for the output's metadata."""
         spec = self.spec
         return {
-            "version": __version__,
             "model": self.folder.name,
             "revision": self.folder.revision or weights_hash(spec),
             "task": str(params.task),

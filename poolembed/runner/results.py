@@ -28,7 +28,7 @@ class PooledRows:
 
     Attributes:
         values: sequence tasks: shape (num_rows, size); token tasks: (sum of lengths, size); float32.
-            What stands at a failed row of a sequence task means nothing.
+            A failed row of a sequence task has zeros.
         lengths: token tasks: values of each row, shape (num_rows,), 0 for a failed row; else None.
         failures: the rows without a result, by row number.
     """
@@ -76,11 +76,13 @@ class RowCollector:
         self._fail_where(rows, np.asarray([not bool(torch.isfinite(data).all()) for data in blocks]))
         for row, data in zip(rows.tolist(), blocks, strict=True):
             if row not in self.failures:
-                self._rows[row] = data.numpy()
+                # One weight a token comes without a second dimension.
+                self._rows[row] = data.numpy().reshape(len(data), self._size)
 
     def finish(self) -> PooledRows:
         """Return what was placed, in the order of the rows."""
         if self._values is not None:
+            self._values[list(self.failures)] = 0
             return PooledRows(values=self._values, failures=self.failures)
         return PooledRows(
             values=np.concatenate([np.zeros((0, self._size), np.float32), *self._rows]),

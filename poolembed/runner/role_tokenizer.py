@@ -1,16 +1,15 @@
 """Queries and documents to tokens, for late-interaction models, which mark and fill them differently."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from poolembed.config import Role
 from poolembed.runner.bounded import BoundedEncoder
 from poolembed.runner.packing import IntArray, TokenizedRows
 from poolembed.runner.spec import LateInteraction
-from poolembed.runner.tokenizer import check_room
-
-Role = Literal["query", "document"]
+from poolembed.runner.tokenizer import check_room, text_offsets
 
 
 class RoleTokenizer:
@@ -21,6 +20,7 @@ class RoleTokenizer:
         settings: what the checkpoint declares.
         role: whose texts these are.
         max_length: most tokens of a row of this role, marker included.
+        with_offsets: whether rows tell the characters of each token.
 
     Raises:
         ConfigError: `max_length` has no room for a token of text beside marker and special tokens.
@@ -33,6 +33,7 @@ class RoleTokenizer:
         role: Role,
         *,
         max_length: int,
+        with_offsets: bool = False,
     ) -> None:
         is_query = role == "query"
         self.max_length = max_length
@@ -50,18 +51,23 @@ class RoleTokenizer:
         self._sees_fill = settings.attend_to_expansion
         skips = settings.skip_in_queries if is_query else True
         self._skipped = self._ids_of(tokenizer, settings.skiplist) if skips else np.zeros(0, np.int64)
-        self._encode = BoundedEncoder(self._backend, max_length, from_left=self._side == "left")
+        self._encode = BoundedEncoder(
+            self._backend, max_length, from_left=self._side == "left", with_offsets=with_offsets
+        )
+        self._with_offsets = with_offsets
 
     def __call__(self, texts: Sequence[str]) -> TokenizedRows:
         """Tokenize texts, one row each; see `RowTokenizer`."""
         self._backend.no_padding()
         self._backend.enable_truncation(self._room, direction=self._side)
-        rows, truncated = [], []
+        rows, truncated, offsets = [], [], []
         for encoding, was_cut in self._encode(
             [self.prompt + text for text in texts], add_special_tokens=True
         ):
             rows.append(self._marked(encoding))
             truncated.append(was_cut or bool(encoding.overflowing))
+            if self._with_offsets:
+                offsets.append(self._offsets(encoding, len(rows[-1])))
         seen = np.asarray([len(row) for row in rows], np.int64)
         if self._fills:
             rows = [self._filled(row) for row in rows]
@@ -72,6 +78,7 @@ class RoleTokenizer:
             truncated=np.asarray(truncated, np.bool_),
             seen_lengths=seen if self._fills and not self._sees_fill else None,
             kept=~np.isin(token_ids, self._skipped) if len(self._skipped) else None,
+            offsets=np.concatenate([np.zeros((0, 2), np.int64), *offsets]) if self._with_offsets else None,
         )
 
     def _marked(self, encoding: Any) -> IntArray:  # noqa: ANN401
@@ -79,9 +86,23 @@ class RoleTokenizer:
         ids = np.asarray(encoding.ids, np.int64)
         if self._marker_id is None:
             return ids
-        specials = encoding.special_tokens_mask
-        begin = 1 if specials and specials[0] else 0
+        begin = self._num_leading(encoding)
         return np.concatenate([ids[:begin], [self._marker_id], ids[begin:]])
+
+    def _offsets(self, encoding: Any, num_marked: int) -> IntArray:  # noqa: ANN401
+        """Return the characters of every token of the finished row; marker and filling have none."""
+        own = text_offsets(encoding, len(self.prompt))
+        num_rows = max(num_marked, self._filled_length) if self._fills else num_marked
+        offsets = np.zeros((num_rows, 2), np.int64)
+        begin = self._num_leading(encoding) if self._marker_id is not None else 0
+        offsets[:begin] = own[:begin]
+        offsets[begin + num_marked - len(own) : num_marked] = own[begin:]
+        return offsets
+
+    @staticmethod
+    def _num_leading(encoding: Any) -> int:  # noqa: ANN401
+        specials = encoding.special_tokens_mask
+        return 1 if specials and specials[0] else 0
 
     def _filled(self, row: IntArray) -> IntArray:
         missing = max(0, self._filled_length - len(row))

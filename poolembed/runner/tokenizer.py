@@ -11,7 +11,7 @@ import numpy as np
 
 from poolembed.errors import ConfigError
 from poolembed.runner.bounded import BoundedEncoder
-from poolembed.runner.packing import TokenizedRows
+from poolembed.runner.packing import IntArray, TokenizedRows
 
 
 class RowTokenizer:
@@ -22,6 +22,7 @@ class RowTokenizer:
         max_length: most tokens of a row, special tokens included.
         prompt: text put before every text.
         pools_prompt: whether the prompt's tokens take part in pooling.
+        with_offsets: whether rows tell the characters of each token.
 
     Raises:
         ConfigError: `max_length` has no room for a token of text beside the special ones.
@@ -34,13 +35,17 @@ class RowTokenizer:
         max_length: int,
         prompt: str = "",
         pools_prompt: bool = True,
+        with_offsets: bool = False,
     ) -> None:
         check_room(tokenizer, max_length, max_length)
         self.max_length = max_length
         self.prompt = prompt
         self._backend = tokenizer.backend_tokenizer
         self._side = tokenizer.truncation_side
-        self._encode = BoundedEncoder(self._backend, max_length, from_left=self._side == "left")
+        self._encode = BoundedEncoder(
+            self._backend, max_length, from_left=self._side == "left", with_offsets=with_offsets
+        )
+        self._with_offsets = with_offsets
         self._num_unpooled = 0 if pools_prompt or not prompt else prompt_length(tokenizer, prompt)
 
     def __call__(self, texts: Sequence[str]) -> TokenizedRows:
@@ -57,14 +62,18 @@ class RowTokenizer:
         prompted = [self.prompt + text for text in texts] if self.prompt else texts
         ids: list[np.ndarray] = []
         truncated: list[bool] = []
+        offsets: list[np.ndarray] = []
         for encoding, was_cut in self._encode(prompted, add_special_tokens=True):
             ids.append(np.asarray(encoding.ids, dtype=np.int64))
             truncated.append(was_cut or bool(encoding.overflowing))
+            if self._with_offsets:
+                offsets.append(text_offsets(encoding, len(self.prompt)))
         return TokenizedRows(
             token_ids=np.concatenate([np.zeros(0, np.int64), *ids]),
             lengths=np.asarray([len(row) for row in ids], dtype=np.int64),
             truncated=np.asarray(truncated, dtype=np.bool_),
             prompt_lengths=np.full(len(ids), self._num_unpooled) if self._num_unpooled else None,
+            offsets=np.concatenate([np.zeros((0, 2), np.int64), *offsets]) if self._with_offsets else None,
         )
 
 
@@ -99,3 +108,18 @@ def prompt_length(tokenizer: Any, prompt: str) -> int:  # noqa: ANN401
     backend.no_truncation()
     ids = backend.encode(prompt).ids
     return len(ids) - bool(ids and ids[-1] in tokenizer.all_special_ids)
+
+
+def text_offsets(encoding: Any, prompt_characters: int = 0) -> IntArray:  # noqa: ANN401
+    """Return the characters of its text that each token stands for.
+
+    Args:
+        encoding: what a backend made of prompt and text, with offsets.
+        prompt_characters: length of the prompt.
+
+    Returns:
+        First character and the one behind the last, shape (num_tokens, 2); (0, 0) for tokens of the
+        prompt and special tokens.
+    """
+    offsets = np.asarray(encoding.offsets, np.int64).reshape(-1, 2)
+    return np.maximum(offsets - prompt_characters, 0)

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from poolembed.config import Role
 from poolembed.errors import ConfigError
+from poolembed.runner.located_tokens import LocatingTokenizer
 from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateTokenizer
 from poolembed.runner.pooling_request import named_prompt
-from poolembed.runner.role_tokenizer import Role, RoleTokenizer
+from poolembed.runner.role_tokenizer import RoleTokenizer
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizer import RowTokenizer
@@ -27,17 +29,30 @@ class Tokenizers:
     spec: ModelSpec
     tokenizer: Any
 
-    def texts(self, prompt: str = "") -> RowTokenizer:
-        """Return the tokenizer of single texts, each behind a prompt."""
+    def texts(self, prompt: str = "", *, with_offsets: bool = False) -> RowTokenizer:
+        """Return the tokenizer of single texts, each behind a prompt.
+
+        Args:
+            prompt: what stands before every text.
+            with_offsets: whether rows tell the characters of each token.
+
+        Raises:
+            ConfigError: the maximum length has no room for text.
+        """
         return RowTokenizer(
             self.tokenizer,
             max_length=self.spec.max_length,
             prompt=prompt,
             pools_prompt=self.spec.include_prompt,
+            with_offsets=with_offsets,
         )
 
     def windows(self, prompt: str = "", overlap_tokens: int = 0) -> WindowTokenizer:
         """Return the tokenizer that divides long texts into windows instead of cutting them.
+
+        Args:
+            prompt: what stands before every text.
+            overlap_tokens: tokens of text that a window repeats from the one before.
 
         Raises:
             ConfigError: windows of the model's length have no room for prompt and overlap.
@@ -50,8 +65,25 @@ class Tokenizers:
             pools_prompt=self.spec.include_prompt,
         )
 
-    def role(self, role: Role) -> RoleTokenizer:
+    def located(self, overlap_tokens: int | None = None) -> LocatingTokenizer:
+        """Return the tokenizer of whole texts that tells where in its text each token stands.
+
+        Args:
+            overlap_tokens: tokens of text that neighbouring windows share; None takes a quarter of a window.
+
+        Raises:
+            ConfigError: windows of the model's length have no room for the overlap.
+        """
+        return LocatingTokenizer(
+            self.tokenizer, max_length=self.spec.max_length, overlap_tokens=overlap_tokens
+        )
+
+    def role(self, role: Role, *, with_offsets: bool = False) -> RoleTokenizer:
         """Return the tokenizer of queries or documents of a late-interaction model.
+
+        Args:
+            role: whose texts these are.
+            with_offsets: whether rows tell the characters of each token.
 
         Raises:
             ConfigError: the model does not tell queries from documents by tokens.
@@ -61,7 +93,11 @@ class Tokenizers:
                 f"{self.spec.name} has no roles: its kind is {self.spec.kind}", "leave out --role"
             )
         return RoleTokenizer(
-            self.tokenizer, self.spec.late_interaction, role, max_length=self._role_length(role)
+            self.tokenizer,
+            self.spec.late_interaction,
+            role,
+            max_length=self._role_length(role),
+            with_offsets=with_offsets,
         )
 
     def _role_length(self, role: Role) -> int:
@@ -116,3 +152,26 @@ class Tokenizers:
             ConfigError: the model declares no prompt of that name.
         """
         return named_prompt(self.spec, name)
+
+    def vocabulary(self, size: int) -> list[str]:
+        """Return tokens as the tokenizer writes it, by its id.
+
+        Args:
+            size: how many there are to be; outputs of a model may be more than its tokens, and those
+                without a token are called `<id N>`.
+        """
+        tokens = [f"<id {token_id}>" for token_id in range(size)]
+        for token, token_id in self.tokenizer.get_vocab().items():
+            if token_id < size:
+                tokens[token_id] = token
+        return tokens
+
+    @property
+    def num_tokens(self) -> int:
+        """Number of token ids, added ones included."""
+        return 1 + max(int(token_id) for token_id in self.tokenizer.get_vocab().values())
+
+    @property
+    def special_ids(self) -> list[int]:
+        """Ids of the tokens that stand for no text: begin, end, padding, unknown and the like."""
+        return sorted(self.tokenizer.all_special_ids)

@@ -10,7 +10,7 @@ from poolembed.io import TextRole
 if TYPE_CHECKING:
     from poolembed.model import Operation
     from poolembed.pipeline.row_texts import RowTexts
-    from poolembed.runner import ModelSpec, PoolingRunner
+    from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner
 
 C = TypeVar("C", bound=TaskConfig)
 
@@ -18,7 +18,7 @@ TEXT = TextRole(name="text", candidates=("text",), only_string_column=True)
 
 
 def as_it_is(operation: "Operation", job: JobConfig, rows: "RowTexts") -> "Operation":
-    """Return the operation: most need no rows before the first result."""
+    """Return `operation`; most of them need neither `job` nor `rows` before the first result."""
     del job, rows
     return operation
 
@@ -32,17 +32,26 @@ class Command:
         check: refuses, with a ConfigError, a job that the model cannot do; before weights are loaded.
         operation: makes what is done with the texts, from the loaded model and a checked job.
         prepare: finishes an operation that must see some rows before the first result.
+        max_chunk_rows: most rows of a chunk, whatever the job says, where results are large.
     """
 
     roles: tuple[TextRole, ...]
     check: "Callable[[ModelSpec, JobConfig], object]"
     operation: "Callable[[PoolingRunner, JobConfig], Operation]"
     prepare: "Callable[[Operation, JobConfig, RowTexts], Operation]" = as_it_is
+    max_chunk_rows: int | None = None
 
 
 def task_of(job: JobConfig, kind: type[C]) -> C:
     """Return what a job's command alone must know; its defaults where nothing was said."""
     return job.task if isinstance(job.task, kind) else kind()
+
+
+def params_of(job: JobConfig) -> "PoolingParams":
+    """Return what the user asks of the pooler for every row; the rest is in the model's configuration."""
+    from poolembed.runner import PoolingParams
+
+    return PoolingParams(use_activation=job.pooler.use_activation)
 
 
 def prompt_of(spec: "ModelSpec", job: JobConfig) -> str:

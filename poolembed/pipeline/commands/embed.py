@@ -3,11 +3,10 @@
 from typing import TYPE_CHECKING
 
 from poolembed.config import EmbedConfig, JobConfig
-from poolembed.pipeline.commands.command import TEXT, Command, prompt_of, task_of
+from poolembed.pipeline.commands.command import TEXT, Command, params_of, prompt_of, task_of
 
 if TYPE_CHECKING:
     from poolembed.model import Operation
-    from poolembed.model.embed import Embed
     from poolembed.pipeline.row_texts import RowTexts
     from poolembed.runner import ModelSpec, PoolingRunner
 
@@ -15,14 +14,14 @@ if TYPE_CHECKING:
 def _check(spec: "ModelSpec", job: JobConfig) -> None:
     from poolembed.model.embed import check_embed
 
-    check_embed(spec, task_of(job, EmbedConfig))
+    check_embed(spec, task_of(job, EmbedConfig), params_of(job))
     prompt_of(spec, job)
 
 
-def _operation(runner: "PoolingRunner", job: JobConfig) -> "Embed":
+def _operation(runner: "PoolingRunner", job: JobConfig) -> "Operation":
     from poolembed.model.embed import Embed
 
-    return Embed(runner, runner.params("embed"), prompt_of(runner.spec, job), task_of(job, EmbedConfig))
+    return Embed.of(runner, prompt_of(runner.spec, job), task_of(job, EmbedConfig), params_of(job))
 
 
 def _prepare(operation: "Operation", job: JobConfig, rows: "RowTexts") -> "Operation":
