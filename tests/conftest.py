@@ -2,14 +2,17 @@
 
 import importlib.util
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# Before any library reads them: no test reaches a model hub, and a developer's own settings decide nothing.
+# Before any library reads them: no test reaches a model hub or a developer's cache of it, and a
+# developer's own settings decide nothing.
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="poolembed-tests-")
 for name in [name for name in os.environ if name.startswith("POOLEMBED_") and name != "POOLEMBED_SHARED"]:
     del os.environ[name]
 
@@ -27,6 +30,12 @@ def shared() -> Path:
     if not (folder / "zoo").is_dir():
         pytest.skip(f"no zoo/ in {folder}; set POOLEMBED_SHARED to the folder that has it")
     return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def models(shared: Path) -> Path:
+    """The folder with a tiny checkpoint for each family of models."""
+    return shared / "zoo" / "models"
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from poolembed.cli.console import Console
-from poolembed.cli.options import Decorator, job_from, shared_options
+from poolembed.cli.options import SHARED_OPTIONS, Decorator, job_from
 from poolembed.config import TaskConfig
 
 
@@ -21,7 +21,13 @@ class TaskCommand(click.Command):
 
 
 def task_command(
-    name: str, task: type[TaskConfig], own_options: Sequence[Decorator], *, short_help: str, help_text: str
+    name: str,
+    task: type[TaskConfig],
+    own_options: Sequence[Decorator],
+    *,
+    short_help: str,
+    help_text: str,
+    shared: Sequence[Decorator] = SHARED_OPTIONS,
 ) -> TaskCommand:
     """Return a command that reads rows, computes, and writes them.
 
@@ -31,6 +37,7 @@ def task_command(
         own_options: options that are not for every command; those of `task` among them.
         short_help: one line for the list of commands.
         help_text: the page of `--help`.
+        shared: what it takes beside its own options.
     """
 
     def run(quiet: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's values
@@ -41,8 +48,8 @@ def task_command(
 
             console.summary(run_job(job, console))
 
-    decorated = shared_options(run)
-    for decorate in reversed(own_options):
+    decorated: Any = run
+    for decorate in reversed((*own_options, *shared)):
         decorated = decorate(decorated)
     command = click.command(name, cls=TaskCommand, short_help=short_help, help=help_text)(decorated)
     command.task = task

@@ -14,7 +14,7 @@ from typing import Any, Self
 import click
 from tqdm import tqdm
 
-# Seconds between two plain lines of progress in a log.
+# Least seconds between two plain lines of progress in a log.
 LOG_INTERVAL_S = 30.0
 
 
@@ -24,11 +24,13 @@ class Console:
     Args:
         quiet: print nothing but errors.
         as_json: print the summary as JSON on standard output.
+        log_interval_s: least seconds between two lines of progress where there is no terminal.
     """
 
-    def __init__(self, *, quiet: bool, as_json: bool) -> None:
+    def __init__(self, *, quiet: bool, as_json: bool, log_interval_s: float = LOG_INTERVAL_S) -> None:
         self._quiet = quiet
         self._as_json = as_json
+        self._log_interval_s = log_interval_s
         self._bar: tqdm[Any] | None = None
         self._num_rows = self._rows_done = self._tokens_done = 0
         self._started = self._reported = time.monotonic()
@@ -55,7 +57,12 @@ class Console:
             self._bar = tqdm(total=num_rows, unit=" rows", file=sys.stderr, dynamic_ncols=True, leave=False)
 
     def advance(self, num_rows: int, num_tokens: int) -> None:
-        """Count rows that are computed."""
+        """Count rows that are computed.
+
+        Args:
+            num_rows: rows since the last call.
+            num_tokens: their tokens.
+        """
         self._rows_done += num_rows
         self._tokens_done += num_tokens
         now = time.monotonic()
@@ -63,7 +70,7 @@ class Console:
         if self._bar is not None:
             self._bar.set_postfix_str(f"{rate:,.0f} tokens/s", refresh=False)
             self._bar.update(num_rows)
-        elif not self._quiet and now - self._reported >= LOG_INTERVAL_S:
+        elif not self._quiet and now - self._reported >= self._log_interval_s:
             self._reported = now
             left = (self._num_rows - self._rows_done) * (now - self._started) / max(self._rows_done, 1)
             self.note(

@@ -3,7 +3,7 @@
 An option's name is the name of a field, and its environment variable is `POOLEMBED_` with that name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -30,6 +30,37 @@ Decorator = Callable[[Any], Any]
 RUN_DEFAULTS = RunConfig()
 
 
+class KeyValue(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
+    """`KEY=VALUE`, as a pair of strings."""
+
+    name = "key=value"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Split `value` at its first equals sign; `param` and `ctx` name the option in an error."""
+        if isinstance(value, tuple):
+            return value
+        key, sign, content = value.partition("=")
+        if not sign or not key:
+            self.fail(f"{value!r} is not KEY=VALUE", param, ctx)
+        return key, content
+
+
+class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
+    """Names between commas, as a tuple; a configuration file gives them as a list."""
+
+    name = "names"
+
+    def convert(
+        self, value: str | Sequence[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Split at the commas; what a list holds is taken as it is."""
+        if not isinstance(value, str):
+            return tuple(value)
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
 def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - click's own settings
     """A click option with the environment variable `POOLEMBED_<NAME>`."""
     name = next(s for s in spellings if s.startswith("--")).partition("/")[0].removeprefix("--")
@@ -38,12 +69,32 @@ def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - cli
     return click.option(*spellings, **settings)
 
 
+MODEL = option("--model", "-m", default=DEFAULT_MODEL, metavar="MODEL", help="Model folder or hub name.")
+
+# What changes how a model is understood, also without running it.
+DECLARATION_OPTIONS = (
+    option("--revision", metavar="REV", help="Branch, tag or commit of a hub model."),
+    option(
+        "--max-length", type=int, metavar="N", help="Most tokens of a row; the model's own limit by default."
+    ),
+    option(
+        "--set",
+        "overrides",
+        type=KeyValue(),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Replace a setting of the model (see `poolembed inspect`) or a key of its config.json.",
+    ),
+    option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the model."),
+)
+
 INPUT_OPTIONS = (
     click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
     option(
         "--columns",
+        type=Names(),
         metavar="A,B",
-        help="Input columns to keep, in this order; all by default. `` keeps none.",
+        help="Input columns to keep, in this order; all by default.",
     ),
     option("--limit", type=int, metavar="N", help="Read at most N rows."),
     option(
@@ -65,6 +116,16 @@ TEXT_OPTIONS = (
     ),
 )
 """For commands that read one text a row."""
+
+PAIR_COLUMN_OPTIONS = (
+    option(
+        "--query-field",
+        metavar="NAME",
+        help="Column with the query; else by a known pair of names, see above.",
+    ),
+    option("--document-field", metavar="NAME", help="Column with the document; else by that pair of names."),
+)
+"""For commands that read a query and a document in each row."""
 
 LONG_TEXT_OPTIONS = (
     option(
@@ -90,19 +151,24 @@ DIMENSION_OPTIONS = (
 """For commands that write vectors."""
 
 MODEL_OPTIONS = (
-    option("--model", "-m", default=DEFAULT_MODEL, metavar="MODEL", help="Model folder or hub name."),
-    option("--revision", metavar="REV", help="Branch, tag or commit of a hub model."),
+    MODEL,
+    *DECLARATION_OPTIONS,
     option("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:N or mps."),
     option("--dtype", type=click.Choice(DTYPES), default="auto", help="Precision of the transformer."),
-    option(
-        "--max-length", type=int, metavar="N", help="Most tokens of a row; the model's own limit by default."
-    ),
+)
+
+PROMPT_OPTIONS = (
     option("--prompt", metavar="TEXT", help="Text put before every row."),
     option("--prompt-name", metavar="NAME", help="A prompt that the model declares, by name."),
-    option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the model."),
 )
 
 POOLER_OPTIONS = (
+    option(
+        "--pooling",
+        "pooling_type",
+        metavar="NAME",
+        help="CLS, LAST, MEAN, MAX, MEAN_SQRT_LEN, WEIGHTED_MEAN, or several joined by +.",
+    ),
     option(
         "--activation/--no-activation",
         "use_activation",
@@ -153,18 +219,31 @@ CONSOLE_OPTIONS = (
 SHARED_OPTIONS = (
     *INPUT_OPTIONS,
     *MODEL_OPTIONS,
+    *PROMPT_OPTIONS,
     *POOLER_OPTIONS,
     *OUTPUT_OPTIONS,
     *RUN_OPTIONS,
     *CONSOLE_OPTIONS,
 )
+"""What every command takes."""
 
 
-def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command every option of `SHARED_OPTIONS`, in that order."""
-    for decorate in reversed(SHARED_OPTIONS):
-        command = decorate(command)
-    return command
+def with_options(options: Sequence[Decorator]) -> Decorator:
+    """Return a decorator that gives a command `options`, in that order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for add in reversed(options):
+            command = add(command)
+        return command
+
+    return decorate
+
+
+shared_options = with_options(SHARED_OPTIONS)
+"""Gives a command every option of `SHARED_OPTIONS`."""
+
+ROW_OPTIONS = tuple(one for one in SHARED_OPTIONS if one not in (*PROMPT_OPTIONS, *POOLER_OPTIONS))
+"""The same without what puts one prompt before all texts and what changes the output."""
 
 
 def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = TaskConfig) -> JobConfig:
@@ -175,25 +254,26 @@ def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = Tas
         options: values by name, as click hands them over.
         task: the record of what the command alone must know.
 
+    Returns:
+        The job, checked.
+
     Raises:
         ConfigError: the values contradict each other; lists every problem.
     """
-    columns = options["columns"]
-    if columns is not None:
-        options = options | {"columns": tuple(name.strip() for name in columns.split(",") if name.strip())}
     job = JobConfig(
         command=command,
-        task=_fill(task, options),
-        input=_fill(InputConfig, options),
-        model=_fill(ModelConfig, options),
-        pooler=_fill(PoolerConfig, options),
-        output=_fill(OutputConfig, options),
-        run=_fill(RunConfig, options),
+        task=fill(task, options),
+        input=fill(InputConfig, options),
+        model=fill(ModelConfig, options),
+        pooler=fill(PoolerConfig, options),
+        output=fill(OutputConfig, options),
+        run=fill(RunConfig, options),
     )
     job.check()
     return job
 
 
-def _fill(record: type[C], options: dict[str, Any]) -> C:
+def fill(record: type[C], options: dict[str, Any]) -> C:
+    """Return a `record` made of those `options` that are its fields."""
     names = {field.name for field in fields(record)}  # type: ignore[arg-type]
     return record(**{name: value for name, value in options.items() if name in names})

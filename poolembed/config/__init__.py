@@ -3,6 +3,7 @@
 No file is opened here and no default is read from the environment: that is the command line's part.
 """
 
+from poolembed.config.entities import AGGREGATIONS, Aggregation, EntityConfig
 from poolembed.config.job import (
     DEFAULT_MODEL,
     DTYPES,
@@ -16,6 +17,7 @@ from poolembed.config.job import (
     OutputConfig,
     RunConfig,
 )
+from poolembed.config.pairs import PairConfig
 from poolembed.config.pooler import (
     REMOVED_POOLER_FIELDS,
     SEQ_POOLING_TYPES,
@@ -42,6 +44,7 @@ from poolembed.config.tasks import (
 )
 
 __all__ = [
+    "AGGREGATIONS",
     "DEFAULT_MODEL",
     "DTYPES",
     "LEVELS",
@@ -53,10 +56,12 @@ __all__ = [
     "ROLES",
     "SEQ_POOLING_TYPES",
     "TOK_POOLING_TYPES",
+    "Aggregation",
     "ClassifyConfig",
     "DType",
     "Device",
     "EmbedConfig",
+    "EntityConfig",
     "InputConfig",
     "JobConfig",
     "Level",
@@ -66,6 +71,7 @@ __all__ = [
     "OnLong",
     "OutputConfig",
     "OutputDType",
+    "PairConfig",
     "PoolerConfig",
     "RewardConfig",
     "Role",

@@ -24,6 +24,8 @@ class InputConfig:
     Attributes:
         paths: files, directories, globs, or `-` for JSONL on standard input; at least one.
         text_field: the column with the text; None takes `text`, else the only string column.
+        query_field: the column with the query; None looks for a known pair of names.
+        document_field: the column with the document; None looks for a known pair of names.
         template: the text, made of columns: `{title}\n{text}`; None takes one column as it is.
         columns: the input columns kept in the output, in this order; None keeps all.
         limit: read at most this many rows.
@@ -32,10 +34,17 @@ class InputConfig:
 
     paths: tuple[str, ...]
     text_field: str | None = None
+    query_field: str | None = None
+    document_field: str | None = None
     template: str | None = None
     columns: tuple[str, ...] | None = None
     limit: int | None = None
     on_error: OnError = "fail"
+
+    def column_of(self, role: str) -> str | None:
+        """Return the column that the user names for a role of texts (`query`); None where they name none."""
+        named = {"text": self.text_field, "query": self.query_field, "document": self.document_field}
+        return named.get(role)
 
     def check(self) -> list[str]:
         """Return every problem of these values, one line each."""

@@ -14,13 +14,19 @@ class TextRole:
 
     Attributes:
         name: key of the role in `Source.fields` and `RowChunk.texts`.
-        candidates: column names tried in this order when the user names none.
+        candidates: column names tried in this order when the user names none; those of several roles
+            stand side by side, and are taken together or not at all.
         only_string_column: where no candidate exists, take the only string column of the input.
     """
 
     name: str
     candidates: tuple[str, ...]
     only_string_column: bool = True
+
+    @property
+    def option(self) -> str:
+        """The option that names its column."""
+        return f"--{self.name}-field"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Which columns hold the texts, which are kept, and with which type when several files disagree."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 import pyarrow as pa
@@ -26,9 +26,12 @@ def make_plan(config: InputConfig, roles: Sequence[TextRole], parts: Sequence[Co
     """Decide what is read.
 
     Args:
-        config: the user's choice of columns; `text_field` is for the first role.
+        config: the user's choice of columns.
         roles: the texts every row must bring.
         parts: the columns of each file, in reading order.
+
+    Returns:
+        The kept columns with the types of all files together, and the column of each role.
 
     Raises:
         InputError: no column can be taken for a role, a named one does not exist, or types conflict.
@@ -37,56 +40,70 @@ def make_plan(config: InputConfig, roles: Sequence[TextRole], parts: Sequence[Co
     schema = _unified(parts)
     if not schema.names and all(part.may_miss for part in parts):
         return _plan_without_columns(config, roles)
-    fields = {
-        role.name: _text_column(role, config.text_field if role is roles[0] else None, schema, parts)
-        for role in roles
-    }
-    return ReadPlan(_kept(schema, config.columns), fields)
+    return ReadPlan(_kept(schema, config.columns), _text_columns(config, roles, schema, parts))
 
 
 def _plan_without_columns(config: InputConfig, roles: Sequence[TextRole]) -> ReadPlan:
     # An input without a single record names no column, so the user's names are taken as they are.
-    names = {role.name: role.candidates[0] for role in roles}
-    if config.text_field is not None:
-        names[roles[0].name] = config.text_field
+    names = {role.name: config.column_of(role.name) or role.candidates[0] for role in roles}
     kept = config.columns if config.columns is not None else tuple(names.values())
     return ReadPlan(pa.schema([(name, pa.string()) for name in kept]), names)
 
 
-def _text_column(role: TextRole, wanted: str | None, schema: pa.Schema, parts: Sequence[Columns]) -> str:
-    if wanted is not None:
-        if wanted not in schema.names:
-            raise InputError(f"no column is named {wanted!r}", _suggestion(wanted, schema))
-        column = wanted
-    else:
-        column = _default_text_column(role, schema, parts)
+def _text_columns(
+    config: InputConfig, roles: Sequence[TextRole], schema: pa.Schema, parts: Sequence[Columns]
+) -> dict[str, str]:
+    chosen = {role.name: name for role in roles if (name := config.column_of(role.name)) is not None}
+    for name in chosen.values():
+        if name not in schema.names:
+            raise InputError(f"no column is named {name!r}", _suggestion(name, schema))
+    fields = chosen | _default_columns([role for role in roles if role.name not in chosen], schema, parts)
+    for role in roles:
+        _check_column(role, fields[role.name], parts)
+    return {role.name: fields[role.name] for role in roles}
+
+
+def _check_column(role: TextRole, column: str, parts: Sequence[Columns]) -> None:
     for part in parts:
         if column in part.schema.names and column not in part.usable:
             kind = part.schema.field(column).type
             raise InputError(
                 f"{part.label}: the column {column!r} holds {kind}, not strings",
-                f"columns with strings: {', '.join(sorted(part.texts)) or 'none'}; --text-field names one",
+                f"columns with strings: {', '.join(sorted(part.texts)) or 'none'}; {role.option} names one",
             )
         if column not in part.schema.names and not part.may_miss:
             raise InputError(f"{part.label}: has no column {column!r}", _listed(part.schema))
-    return column
 
 
-def _default_text_column(role: TextRole, schema: pa.Schema, parts: Sequence[Columns]) -> str:
-    for candidate in role.candidates:
-        if candidate in schema.names:
-            return candidate
+def _default_columns(
+    roles: Sequence[TextRole], schema: pa.Schema, parts: Sequence[Columns]
+) -> dict[str, str]:
+    """Return the first of the candidates that are all there; those of several roles belong together."""
+    if not roles:
+        return {}
+    known = [dict(zip((role.name for role in roles), names, strict=True)) for names in _candidates(roles)]
+    for fields in known:
+        if set(fields.values()) <= set(schema.names):
+            return fields
     strings: list[str] = [
         name
         for name in schema.names
         if all(name in part.texts for part in parts if name in part.schema.names)
     ]
-    if role.only_string_column and len(strings) == 1:
-        return strings[0]
-    if role.candidates == (role.name,) and not role.only_string_column:
-        raise InputError(f"no column is named {role.name!r}", _suggestion(role.name, schema))
-    wanted = " or ".join(repr(candidate) for candidate in role.candidates)
-    raise InputError(f"no column {wanted} for the {role.name}", f"{_listed(schema)}; --text-field names one")
+    if len(roles) == 1 and roles[0].only_string_column and len(strings) == 1:
+        return {roles[0].name: strings[0]}
+    if len(roles) == 1 and roles[0].candidates == (roles[0].name,) and not roles[0].only_string_column:
+        raise InputError(f"no column is named {roles[0].name!r}", _suggestion(roles[0].name, schema))
+    wanted = " or ".join(" with ".join(map(repr, fields.values())) for fields in known)
+    raise InputError(
+        f"no column {wanted} for the {' and the '.join(role.name for role in roles)}",
+        f"{_listed(schema)}; {' and '.join(role.option for role in roles)} "
+        f"{'names one' if len(roles) == 1 else 'name them'}",
+    )
+
+
+def _candidates(roles: Sequence[TextRole]) -> Iterator[tuple[str, ...]]:
+    return zip(*(role.candidates for role in roles), strict=True)
 
 
 def _kept(schema: pa.Schema, columns: tuple[str, ...] | None) -> pa.Schema:
@@ -147,7 +164,7 @@ def _shared_metadata(each: Iterable[dict[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the values of both types exactly; None where there is none."""
+    """Return the type that holds the values of `first` and of `second` exactly; None where there is none."""
     if first == second or pa.types.is_null(second):
         return first
     if pa.types.is_null(first):

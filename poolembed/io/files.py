@@ -88,6 +88,9 @@ def spooled(stdin: BinaryIO | None, opened: ExitStack) -> InputFile:
         stdin: where to read from; None takes the process's standard input.
         opened: what closes the copy, which is gone then.
 
+    Returns:
+        The copy, at its beginning.
+
     Raises:
         InputError: there is no standard input, or it cannot be copied.
     """

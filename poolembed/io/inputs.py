@@ -38,6 +38,9 @@ def find_inputs(paths: Sequence[str]) -> FoundInputs:
     Args:
         paths: files, directories, globs, or `-`.
 
+    Returns:
+        The files in reading order, and those that were passed over.
+
     Raises:
         InputError: nothing is there, or it is not a file that can be read.
         ConfigError: the same file is named twice.

@@ -113,7 +113,8 @@ def _decoded(text: str, *, exact: bool) -> object:
     try:
         return (_DECODE_EXACT if exact else _DECODE)(text)
     except json.JSONDecodeError as error:
-        raise RowError("broken_json", f"{error.msg} at character {error.pos + 1}") from error
+        what = error.msg.removesuffix(" at").lower()
+        raise RowError("broken_json", f"not valid JSON: {what} at character {error.pos + 1}") from error
     except RecursionError as error:
         raise RowError("too_deep", f"nested more than {MAX_DEPTH} levels deep") from error
     except ValueError:

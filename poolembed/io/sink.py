@@ -198,6 +198,9 @@ def open_sink(
         results: the columns that the run adds, in order.
         metadata: what the output records about the run; keys get the prefix `poolembed.`.
 
+    Returns:
+        The open output; used as a context manager.
+
     Raises:
         ConfigError: no output name fits, or an input column has the name of a result.
         OutputError: the target exists or cannot be written.

@@ -94,6 +94,9 @@ def open_source(config: InputConfig, roles: Sequence[TextRole], stdin: BinaryIO 
         roles: the texts that every row must bring; at least one.
         stdin: what `-` stands for; None takes the process's standard input.
 
+    Returns:
+        The open input; used as a context manager.
+
     Raises:
         InputError: something cannot be read, a column is missing, or a row is bad and `on_error` is `fail`.
         ConfigError: a file is given twice, or the choice of columns is wrong.

@@ -43,6 +43,9 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
         inputs: what is read, for the default name and so that no input is overwritten.
         suffix: what the default name gets before `.parquet` (`embed`).
 
+    Returns:
+        The final names.
+
     Raises:
         ConfigError: no default name fits, or the name says another format.
         OutputError: something is there already, or it cannot be written, or it is an input.

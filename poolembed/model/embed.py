@@ -95,7 +95,7 @@ class Embed(Operation):
         return self._texts.tokenize(texts["text"])
 
     def compute(self, tokens: Tokens, on_batch: OnBatch | None = None) -> Outcome:
-        """Pool every row."""
+        """Pool every row of `tokens`, see `Operation.compute`; `on_batch` hears of each batch."""
         pooled = self._texts.pool(tokens, on_batch)
         stored = quantize(pooled.values, self.config.output_dtype, self.ranges)
         return Outcome(

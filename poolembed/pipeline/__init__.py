@@ -3,7 +3,8 @@
 In: a job. Out: files, and a summary. Never: a file format, a tensor, a word to a person.
 """
 
+from poolembed.pipeline.describe import ModelReport, report_model
 from poolembed.pipeline.job import Progress, run_job
 from poolembed.pipeline.summary import RunSummary
 
-__all__ = ["Progress", "RunSummary", "run_job"]
+__all__ = ["ModelReport", "Progress", "RunSummary", "report_model", "run_job"]

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from poolembed import __version__
 from poolembed.config import JobConfig
 from poolembed.errors import InputError
 from poolembed.io import RowChunk, Sink, open_sink, open_source, plan_output
@@ -40,7 +41,12 @@ class Progress(Protocol):
         """Take the number of rows that will come."""
 
     def advance(self, num_rows: int, num_tokens: int) -> None:
-        """Take the rows and tokens computed since the last call."""
+        """Take what was done since the last call.
+
+        Args:
+            num_rows: rows that are done, rejected ones included.
+            num_tokens: tokens computed for them.
+        """
 
 
 def run_job(job: JobConfig, progress: Progress) -> RunSummary:
@@ -51,6 +57,9 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     Args:
         job: what to do; already checked.
         progress: told how far the run is.
+
+    Returns:
+        How the run ended.
 
     Raises:
         PoolembedError: the run failed; no output has its final name, and an old one is whole.
@@ -71,7 +80,7 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         rows = RowTexts(source, template)
         operation = command.prepare(command.operation(runner, job), job, rows)
         columns = [*operation.columns, *COUNTS]
-        metadata = {**operation.metadata, **rows.metadata}
+        metadata = {"version": __version__, **operation.metadata, **rows.metadata}
         with open_sink(job.output, job.input, job.command, source.schema, columns, metadata) as sink:
             loaded = time.monotonic()
             progress.start(source.num_rows)
@@ -134,7 +143,7 @@ class _Run:
 
     def _computed(self, chunk: RowChunk, tokens: Any) -> tuple[RowChunk, dict[str, ColumnData]]:  # noqa: ANN401
         started = time.monotonic()
-        outcome = self.operation.compute(tokens, self.progress.advance)
+        outcome = self.operation.compute(tokens, self._advance)
         self.tally.forward_s += time.monotonic() - started
         failed = {row: (failure.code, failure.message) for row, failure in outcome.failures.items()}
         if failed and self.job.input.on_error == "fail":
@@ -153,8 +162,12 @@ class _Run:
         tally.num_rejected += len(chunk.rejects)
         tally.num_replaced += chunk.num_replaced
         tally.num_truncated += int(outcome.truncated.sum())
-        tally.num_tokens += int(outcome.num_tokens.sum())
         self.progress.advance(len(chunk.rejects), 0)
+
+    def _advance(self, num_rows: int, num_tokens: int) -> None:
+        # Not the sum over rows: a text that several rows have in common is computed once.
+        self.tally.num_tokens += num_tokens
+        self.progress.advance(num_rows, num_tokens)
 
     def _waited(self, wait_for: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
         started = time.monotonic()

@@ -26,6 +26,9 @@ def prefetch(items: Iterator[T], depth: int = 1) -> Generator[T, None, None]:
     Args:
         items: what to run through; used in the thread alone, and closed there if it is a generator.
         depth: items that may wait; one more may be in the making.
+
+    Yields:
+        The items, in their order.
     """
     ready: queue.Queue[T | _Failure | _End] = queue.Queue(maxsize=depth)
     stopped = threading.Event()

@@ -84,7 +84,13 @@ def row_starts(num_scheduled_tokens: Tensor, device: torch.device, given: Tensor
 
 
 def check_lengths(scheduled: Tensor, seq_lens: Tensor, prompt_lens: Tensor) -> None:
-    """Raise a PoolingError unless 1 <= scheduled <= computed <= prompt length holds for every row."""
+    """Raise a PoolingError unless 1 <= scheduled <= computed <= prompt length holds for every row.
+
+    Args:
+        scheduled: tokens of each row in this batch, shape (num_rows,), on the CPU.
+        seq_lens: tokens of each row computed by its end, same shape.
+        prompt_lens: tokens of each whole row, same shape.
+    """
     if not len(scheduled) == len(seq_lens) == len(prompt_lens):
         raise PoolingError(
             f"{len(prompt_lens)} rows, but {len(scheduled)} scheduled and {len(seq_lens)} sequence lengths"
@@ -99,7 +105,12 @@ def check_lengths(scheduled: Tensor, seq_lens: Tensor, prompt_lens: Tensor) -> N
 
 
 def consecutive(rows: slice, num_rows: int) -> slice:
-    """Return `rows` with plain bounds; a PoolingError when they are not consecutive."""
+    """Return `rows` with plain bounds; a PoolingError when they are not consecutive.
+
+    Args:
+        rows: a slice, as Python lets users write it.
+        num_rows: rows of the batch.
+    """
     start, stop, step = rows.indices(num_rows)
     if step != 1:
         raise PoolingError(f"rows of a packed batch must be consecutive, not every {step}")

@@ -14,7 +14,12 @@ MAX_CHUNK_BYTES = 16 * 1024 * 1024
 
 
 def check_packed(hidden_states: Tensor, cursor: PoolingCursor) -> None:
-    """Raise a PoolingError unless `hidden_states` has one row for every token of the cursor."""
+    """Raise a PoolingError unless `hidden_states` has one row for every token of the cursor.
+
+    Args:
+        hidden_states: what the model gave, to be of shape (num_tokens, hidden_size).
+        cursor: where the rows lie.
+    """
     num_tokens = int(cursor.num_scheduled_tokens_cpu.sum())
     if hidden_states.dim() != 2 or len(hidden_states) != num_tokens:
         raise PoolingError(
@@ -24,7 +29,12 @@ def check_packed(hidden_states: Tensor, cursor: PoolingCursor) -> None:
 
 
 def check_whole(cursor: PoolingCursor, method: str) -> None:
-    """Raise a PoolingStateError when some row is not whole in this batch."""
+    """Raise a PoolingStateError when some row is not whole in this batch.
+
+    Args:
+        cursor: where the rows lie.
+        method: name of the pooling method, for the message.
+    """
     if cursor.partial_prefill:
         raise PoolingStateError(f"partial prefill is not supported with {method} pooling")
 

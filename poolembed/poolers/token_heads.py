@@ -41,7 +41,13 @@ class TokenPoolerHead(nn.Module, ABC):
 
     @abstractmethod
     def forward_chunk(self, pooled_data: Tensor | None, pooling_param: PoolingParams) -> Tensor | None:
-        """Return the result of one row, shape (num_tokens, out); None stays None."""
+        """Return the result of one row, shape (num_tokens, out); None stays None.
+
+        Args:
+            pooled_data: hidden states of the row, shape (num_tokens, hidden_size); None while the
+                row is not whole.
+            pooling_param: what to compute for the row.
+        """
 
 
 class TokenEmbeddingPoolerHead(TokenPoolerHead):

@@ -7,6 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+Encode = Callable[[list[str]], list[Any]]
+
 # Characters of a text that are looked at first, per token wanted. Natural text has 2 to 6 characters
 # a token; where this is not enough the piece grows fourfold until it is.
 CHARS_PER_TOKEN = 16
@@ -21,8 +23,6 @@ _LAST_WORD_END = re.compile(r".*\S(?= )", re.DOTALL)
 
 # Texts handed to the tokenizer at once: enough for its threads, little enough to hold all its records.
 TEXTS_PER_CALL = 512
-
-Encode = Callable[[list[str]], list[Any]]
 
 
 class BoundedEncoder:
@@ -53,8 +53,7 @@ class BoundedEncoder:
         """Yield each text's encoding, and whether characters were left out.
 
         Where they were, the encoding holds more than `max_tokens` tokens, the surplus in its overflow if
-        the backend truncates, and the first `max_tokens` (from the left: the last) are those of the whole
-        text.
+        the backend truncates, and the first `max_tokens` (or last) are those of the whole text.
         """
         limit = sys.maxsize if self._takes_whole else max(MIN_CHARS, CHARS_PER_TOKEN * self._max_tokens)
         encode = partial(self._encode, add_special_tokens=add_special_tokens)
@@ -68,25 +67,29 @@ class BoundedEncoder:
                     yield self._grow(text, limit, encoding, encode)
 
     def _grow(self, text: str, limit: int, encoding: Any, encode: Encode) -> tuple[Any, bool]:  # noqa: ANN401
-        """Look at ever longer pieces of a long text until the wanted tokens do not depend on the cut."""
+        """Look at ever longer pieces until the wanted tokens do not depend on the cut."""
         while limit < len(text) and not self._is_settled(text, limit, encoding, encode):
             limit *= 4
-            encoding = encode([self._cut(text, limit)[0]])[0]
+            (encoding,) = encode([self._cut(text, limit)[0]])
         return encoding, limit < len(text)
 
     def _is_settled(self, text: str, limit: int, encoding: Any, encode: Encode) -> bool:  # noqa: ANN401
-        """Tell whether a piece's wanted tokens are those of the whole text.
+        """Tell whether the wanted tokens of a piece are those of the whole text.
 
         A cut inside a run without blanks may shift how the run is divided up to its far end, as where a
-        sequence of dashes becomes tokens of eight: such a cut is good when moving it changes nothing.
+        line of dashes becomes tokens of eight: such a cut is good when moving it changes nothing.
         """
-        if _num_text_tokens(encoding) < self._max_tokens + CUT_MARGIN_TOKENS:
+        if _num_tokens(encoding) < self._max_tokens + CUT_MARGIN_TOKENS:
             return False
         piece, between_words = self._cut(text, limit)
         if between_words:
             return True
-        moved = encode([piece[1:] if self._from_left else piece[:-1]])[0]
-        return bool(moved.ids[: self._max_tokens] == encoding.ids[: self._max_tokens])
+        (moved,) = encode([piece[1:] if self._from_left else piece[:-1]])
+        return self._wanted(moved) == self._wanted(encoding)
+
+    def _wanted(self, encoding: Any) -> list[int]:  # noqa: ANN401
+        ids: list[int] = encoding.ids
+        return ids[-self._max_tokens :] if self._from_left else ids[: self._max_tokens]
 
     def _cut(self, text: str, limit: int) -> tuple[str, bool]:
         """Keep `limit` characters at the wanted side, or a little less to end between words.
@@ -104,7 +107,6 @@ class BoundedEncoder:
         return (text[: end_of_word.end()], True) if end_of_word else (text[:limit], False)
 
 
-def _num_text_tokens(encoding: Any) -> int:  # noqa: ANN401
-    """Return the tokens of an encoding and its overflow; each part has special tokens of its own."""
-    parts = (encoding, *encoding.overflowing)
-    return sum(len(part.ids) - sum(part.special_tokens_mask) for part in parts)
+def _num_tokens(encoding: Any) -> int:  # noqa: ANN401
+    """Return the tokens of a piece and its overflow; every part of that has special tokens of its own."""
+    return sum(len(part.ids) - sum(part.special_tokens_mask) for part in (encoding, *encoding.overflowing))

@@ -7,39 +7,17 @@ from poolembed.runner.assemble import assemble
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.budget import choose_budget
 from poolembed.runner.checkpoint import load_checkpoint, load_tokenizer
+from poolembed.runner.describe import describe_model
 from poolembed.runner.device import resolve_device, resolve_dtype
 from poolembed.runner.head_check import check_head, own_logits
-from poolembed.runner.locate import ModelFolder, locate_model
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.self_check import random_rows, self_check
-from poolembed.runner.spec import ModelSpec, read_spec
+from poolembed.runner.spec import ModelSpec
+from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizers import Tokenizers
 
 # Kinds whose head is a part of the model as transformers loads it.
 _WITH_HEAD = ("classifier", "cross-encoder", "token-classifier")
-
-
-def describe_model(model: ModelConfig, pooler: PoolerConfig | None = None) -> tuple[ModelFolder, ModelSpec]:
-    """Find a model and read what it declares, without loading it.
-
-    Args:
-        model: which model, and the user's limits.
-        pooler: the user's changes to what the model declares.
-
-    Raises:
-        ConfigError: an option contradicts the model.
-        ModelError: the model is not found, incomplete or not supported.
-    """
-    folder = locate_model(model.model, model.revision)
-    spec = read_spec(
-        folder.path,
-        model_name=folder.name,
-        pooler_config=pooler,
-        max_length=model.max_length,
-        overrides=dict(model.overrides),
-        trust_remote_code=model.trust_remote_code,
-    )
-    return folder, spec
 
 
 def load_runner(
@@ -52,6 +30,9 @@ def load_runner(
         pooler: the user's changes to what the model declares.
         batch_tokens: most tokens of a batch; None finds the fastest by a short trial.
 
+    Returns:
+        The model, ready to run.
+
     Raises:
         ConfigError: the device, precision or pooling asked for cannot be had.
         ModelError: the model is not found, incomplete or not supported.
@@ -63,8 +44,7 @@ def load_runner(
     tokenizer = load_tokenizer(spec, trust_remote_code=model.trust_remote_code)
     vocab_size = loaded.get_input_embeddings().num_embeddings
     rows = random_rows(vocab_size, spec.max_length, frozenset(tokenizer.all_special_ids))
-    has_head = spec.kind in _WITH_HEAD and spec.logit_head is None
-    expected = own_logits(loaded, rows) if has_head else None
+    expected = own_logits(loaded, rows) if _has_own_logits(spec) else None
     transformer, pooling = assemble(spec, loaded, device)
     backbone = Backbone(transformer, device)
     check = self_check(backbone, rows)
@@ -84,6 +64,12 @@ def load_runner(
     if expected is not None:
         check_head(runner, rows, expected)
     return runner
+
+
+def _has_own_logits(spec: ModelSpec) -> bool:
+    """Tell whether transformers computes what we shall: its head, with the pooling of its choice."""
+    is_changed = spec.sources.get("pooling") == USER or spec.tok_pooling != "ALL"
+    return spec.kind in _WITH_HEAD and spec.logit_head is None and not is_changed
 
 
 def _stored(spec: ModelSpec) -> torch.dtype:

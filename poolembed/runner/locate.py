@@ -1,13 +1,15 @@
 """From the name of a model to a folder on this machine.
 
 Looked up in this order: a local folder, the hub cache, an installed package that carries the model,
-the hub itself. `HF_HUB_OFFLINE=1` stops before the last.
+the hub itself. `HF_HUB_OFFLINE=1` stops before the last. A cache that may lack files, since another
+tool fetched only those it needs itself, counts only where the hub cannot be asked.
 """
 
 import importlib.util
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from poolembed.errors import ModelError
@@ -21,10 +23,11 @@ PACKAGED_MODELS: dict[str, tuple[str, str]] = {
 
 WEIGHT_FILES = ("*.safetensors", "*.bin")
 
-# What a folder of weights for other engines holds; never needed here.
+# Weights for other engines, states of a training, pictures: never needed here.
 _FOREIGN_FILES = [
     "*.onnx", "*.onnx_data", "*.msgpack", "*.h5", "*.ot", "*.gguf", "*.tflite", "*.mlmodel",
-    "onnx/*", "openvino/*", "coreml/*", "original/*",
+    "onnx/*", "openvino/*", "coreml/*", "original/*", "checkpoint-*/*",
+    "training_args.bin", "optimizer.*", "scheduler.*", "rng_state*", "*.md", ".git*", "*.png", "*.jpg",
 ]  # fmt: skip
 
 
@@ -52,17 +55,37 @@ def locate_model(name: str, revision: str | None = None) -> ModelFolder:
         name: a folder, or a hub name (`organisation/model`).
         revision: branch, tag or commit; None takes the hub's default branch.
 
+    Returns:
+        Where the model is, and how it was found.
+
     Raises:
         ModelError: there is no such folder or model, or the hub cannot be reached.
     """
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    return (
+        _folder(name, revision)
+        or _in_cache(name, revision, complete=True)
+        or _in_package(name, revision)
+        or _download(name, revision)
+    )
+
+
+def _folder(name: str, revision: str | None) -> ModelFolder | None:
+    if not name:
+        raise ModelError("the name of the model is empty", "is a variable of your script unset?")
+    try:
+        path = Path(name).expanduser()
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except (OSError, RuntimeError) as error:  # not allowed, too long; RuntimeError for an unknown ~user
+        raise ModelError(f"{name}: cannot be looked at: {_first_line(error)}") from error
+    if is_folder:
         if revision is not None:
             raise ModelError(f"{name} is a folder, which has no revision", "leave out --revision")
-        return ModelFolder(path=folder, name=name, revision=None, origin="folder")
+        return ModelFolder(path=path, name=name, revision=None, origin="folder")
+    if is_file:
+        raise ModelError(f"{name} is a file, and a model is a folder", "give the folder that the file is in")
     if _is_path(name):
         raise ModelError(f"no such model folder: {name}", "give an existing folder or a hub name")
-    return _in_cache(name, revision) or _in_package(name, revision) or _download(name, revision)
+    return None
 
 
 def _is_path(name: str) -> bool:
@@ -70,22 +93,57 @@ def _is_path(name: str) -> bool:
     return name.startswith(("/", "./", "../", "~")) or len(parts) > 2 or "\\" in name or not all(parts)
 
 
-def _in_cache(name: str, revision: str | None) -> ModelFolder | None:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+def _in_cache(name: str, revision: str | None, *, complete: bool) -> ModelFolder | None:
+    from huggingface_hub.errors import HFValidationError
 
     try:
-        path = Path(snapshot_download(name, revision=revision, local_files_only=True))
-    except LocalEntryNotFoundError:
-        return None
+        path = _cached(name, revision, allow_patterns=["config.json"])
     except HFValidationError as error:
         raise ModelError(
             f"{name!r} is neither a folder nor a hub name", "hub names look like organisation/model"
         ) from error
     # Other tools fetch single files into the cache: a snapshot without weights is no model.
-    if not (path / "config.json").is_file() or not _has_weights(path):
+    if path is None or not (path / "config.json").is_file() or not _has_weights(path):
+        return None
+    if complete and not _is_complete(path, name, revision):
         return None
     return ModelFolder(path=path, name=name, revision=_commit_of(path), origin="hub cache")
+
+
+def _cached(
+    name: str,
+    revision: str | None,
+    allow_patterns: list[str] | None = None,
+    ignore_patterns: list[str] | None = None,
+) -> Path | None:
+    """Return the folder of a cached model; None where it, or one of the files asked for, is not there."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        path = snapshot_download(
+            name,
+            revision=revision,
+            local_files_only=True,
+            allow_patterns=allow_patterns,
+            ignore_patterns=ignore_patterns,
+        )
+    except LocalEntryNotFoundError:
+        return None
+    return Path(path)
+
+
+def _is_complete(path: Path, name: str, revision: str | None) -> bool:
+    """Tell whether a snapshot surely has every file that it needs.
+
+    Where the hub's list of files was never asked for, a model without modules.json may be one that
+    declares its pooling there, fetched by a tool that does not read it.
+    """
+    listed = (path.parents[1] / "trees" / f"{path.name}.json").is_file()
+    if not listed and not (path / "modules.json").is_file():
+        return False
+    files = (file.relative_to(path).as_posix() for file in path.rglob("*"))
+    return _cached(name, revision, ignore_patterns=_unwanted(files)) is not None
 
 
 def _in_package(name: str, revision: str | None) -> ModelFolder | None:
@@ -103,38 +161,50 @@ def _in_package(name: str, revision: str | None) -> ModelFolder | None:
 def _download(name: str, revision: str | None) -> ModelFolder:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import (  # type: ignore[attr-defined] # HTTPError is its HTTP library's
-        GatedRepoError,
         HfHubHTTPError,
         HTTPError,
-        LocalEntryNotFoundError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
     )
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    where = f"{name}@{revision}" if revision else name
+    if not sys.stderr.isatty():
+        disable_progress_bars()  # they would fill a log with carriage returns
     try:
         files = [sibling.rfilename for sibling in HfApi().model_info(name, revision=revision).siblings or []]
-        path = snapshot_download(name, revision=revision, ignore_patterns=_unwanted(files))
-    except OfflineModeIsEnabled as error:
-        raise ModelError(f"{where} is not on this machine and HF_HUB_OFFLINE is set", _hint(name)) from error
-    except GatedRepoError as error:
-        raise ModelError(f"{where} asks for permission on the hub", "log in with `hf auth login`") from error
-    except RevisionNotFoundError as error:
-        raise ModelError(f"the hub has no revision {revision!r} of {name}", "check --revision") from error
-    except RepositoryNotFoundError as error:
-        raise ModelError(f"neither this machine nor the hub has a model {name!r}", _hint(name)) from error
-    except (HfHubHTTPError, LocalEntryNotFoundError, HTTPError, OSError) as error:
-        raise ModelError(
-            f"{where} is not on this machine and the hub cannot be reached: {_first_line(error)}", _hint(name)
-        ) from error
-    return ModelFolder(path=Path(path), name=name, revision=_commit_of(Path(path)), origin="download")
+        path = Path(snapshot_download(name, revision=revision, ignore_patterns=_unwanted(files)))
+    except (HfHubHTTPError, HTTPError, OSError) as error:
+        if found := _in_cache(name, revision, complete=False):
+            return found
+        raise _not_found(error, name, revision) from error
+    return ModelFolder(path=path, name=name, revision=_commit_of(path), origin="download")
+
+
+def _not_found(error: Exception, name: str, revision: str | None) -> ModelError:
+    """Say why a model cannot be had from the hub."""
+    from huggingface_hub import errors
+
+    where = f"{name}@{revision}" if revision else name
+    match error:
+        case errors.OfflineModeIsEnabled():
+            return ModelError(f"{where} is not on this machine and HF_HUB_OFFLINE is set", _hint(name))
+        case errors.GatedRepoError():
+            return ModelError(f"{where} asks for permission on the hub", "log in with `hf auth login`")
+        case errors.RevisionNotFoundError():
+            return ModelError(f"the hub has no revision {revision!r} of {name}", "check --revision")
+        case errors.RepositoryNotFoundError():
+            return ModelError(f"neither this machine nor the hub has a model {name!r}", _hint(name))
+        case OSError(filename=str()):
+            return ModelError(
+                f"{where} cannot be stored in the hub cache: {error}", "HF_HOME moves the cache"
+            )
+    return ModelError(
+        f"{where} is not on this machine and the hub cannot be reached: {_first_line(error)}", _hint(name)
+    )
 
 
 def _unwanted(files: Iterable[str]) -> list[str]:
-    """Patterns of files that are not downloaded: other engines' weights, and .bin beside safetensors."""
-    has_safetensors = any(file.endswith(".safetensors") and "/" not in file for file in files)
-    return [*_FOREIGN_FILES, *(["*.bin", "*.pt", "*.pth"] if has_safetensors else [])]
+    """Return patterns of files that are not fetched: foreign ones, and .bin where safetensors lie beside."""
+    folders = {PurePosixPath(file).parent for file in files if file.endswith(".safetensors")}
+    return [*_FOREIGN_FILES, *sorted(str(folder / "pytorch_model*.bin") for folder in folders)]
 
 
 def _has_weights(path: Path) -> bool:

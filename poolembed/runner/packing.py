@@ -3,7 +3,7 @@
 Nothing is padded here or anywhere: a batch is its rows' tokens end to end, with their lengths.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -86,6 +86,9 @@ class PackedBatch:
         return len(self.token_ids)
 
 
+_DefaultOf = Callable[[TokenizedRows], npt.NDArray[Number]]
+
+
 def plan_batches(lengths: IntArray, max_tokens: int, *, equal_lengths: bool = False) -> Iterator[IntArray]:
     """Group rows into batches: exact length order, longest first, under a budget of tokens.
 
@@ -119,6 +122,9 @@ def pack(tokenized: TokenizedRows, rows: IntArray) -> PackedBatch:
     Args:
         tokenized: the chunk's tokens.
         rows: numbers of the rows, in the order wanted.
+
+    Returns:
+        The batch: tokens of the rows in the order of `rows`, without padding.
     """
     lengths = tokenized.lengths[rows]
     index = _token_index(np.cumsum(tokenized.lengths) - tokenized.lengths, lengths, rows)
@@ -130,6 +136,33 @@ def pack(tokenized: TokenizedRows, rows: IntArray) -> PackedBatch:
         prompt_lengths=_picked(tokenized.prompt_lengths, rows),
         seen_lengths=_picked(tokenized.seen_lengths, rows),
         kept=_picked(tokenized.kept, index),
+    )
+
+
+def joined(first: TokenizedRows, second: TokenizedRows) -> TokenizedRows:
+    """Return the rows of `first`, then those of `second`."""
+
+    def both(
+        left: "npt.NDArray[Number] | None", right: "npt.NDArray[Number] | None", default: _DefaultOf[Number]
+    ) -> "npt.NDArray[Number] | None":
+        if left is None and right is None:
+            return None
+        return np.concatenate(
+            [default(first) if left is None else left, default(second) if right is None else right]
+        )
+
+    return TokenizedRows(
+        token_ids=np.concatenate([first.token_ids, second.token_ids]),
+        lengths=np.concatenate([first.lengths, second.lengths]),
+        truncated=np.concatenate([first.truncated, second.truncated]),
+        token_type_ids=both(
+            first.token_type_ids, second.token_type_ids, lambda rows: np.zeros_like(rows.token_ids)
+        ),
+        prompt_lengths=both(
+            first.prompt_lengths, second.prompt_lengths, lambda rows: np.zeros_like(rows.lengths)
+        ),
+        seen_lengths=both(first.seen_lengths, second.seen_lengths, lambda rows: rows.lengths),
+        kept=both(first.kept, second.kept, lambda rows: np.ones(len(rows.token_ids), np.bool_)),
     )
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from poolembed.runner.bounded import BoundedEncoder
+from poolembed.errors import ConfigError, ModelError
+from poolembed.runner.bounded import CHARS_PER_TOKEN, BoundedEncoder
 from poolembed.runner.packing import IntArray, TokenizedRows
 from poolembed.runner.spec import PairTemplate
 
@@ -39,14 +40,19 @@ class PairTokenizer:
         tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
         limits: most tokens.
         token_types: whether the model tells the two texts apart by token types.
+
+    Raises:
+        ConfigError: the limit has no room for text beside the special tokens.
     """
 
     def __init__(self, tokenizer: Any, limits: PairLimits, *, token_types: bool) -> None:  # noqa: ANN401
         self._backend = tokenizer.backend_tokenizer
         self._limits = limits
         self._token_types = token_types
-        self._encode = BoundedEncoder(self._backend, limits.max_length)
+        self._from_left = tokenizer.truncation_side == "left"
+        self._encode = BoundedEncoder(self._backend, limits.max_length, from_left=self._from_left)
         self._frame = _Frame.of(self._backend)
+        _check_room(limits, self._frame.num_special, "special tokens")
 
     def __call__(self, queries: Sequence[str], documents: Sequence[str]) -> TokenizedRows:
         """Tokenize pairs, one row each.
@@ -65,10 +71,10 @@ class PairTokenizer:
         room = self._limits.max_length - self._frame.num_special
         rows, types, truncated = [], [], []
         for query, document in zip(queries, documents, strict=True):
-            first = tokens[query][: self._limits.max_query_tokens]
-            second = tokens[document][: self._limits.max_document_tokens]
+            first = self._kept(tokens[query], self._limits.max_query_tokens)
+            second = self._kept(tokens[document], self._limits.max_document_tokens)
             keep_first, keep_second = longest_first(len(first), len(second), room)
-            row, row_types = self._frame.join(first[:keep_first], second[:keep_second])
+            row, row_types = self._frame.join(self._kept(first, keep_first), self._kept(second, keep_second))
             rows.append(row)
             types.append(row_types)
             truncated.append(keep_first < len(tokens[query]) or keep_second < len(tokens[document]))
@@ -79,6 +85,12 @@ class PairTokenizer:
             truncated=np.asarray(truncated, np.bool_),
             token_type_ids=all_types if self._token_types and all_types.any() else None,
         )
+
+    def _kept(self, ids: IntArray, max_tokens: int | None) -> IntArray:
+        """Return so many tokens of the side that the tokenizer keeps; None keeps all."""
+        if max_tokens is None or len(ids) <= max_tokens:
+            return ids
+        return ids[len(ids) - max_tokens :] if self._from_left else ids[:max_tokens]
 
 
 class TemplateTokenizer:
@@ -92,6 +104,10 @@ class TemplateTokenizer:
         limits: most tokens.
         template: the prompt.
         instruction: what the template calls `instruction`; None leaves the template's own.
+
+    Raises:
+        ConfigError: the limit has no room for text beside the template.
+        ModelError: the template has no place for a document.
     """
 
     def __init__(
@@ -110,11 +126,14 @@ class TemplateTokenizer:
             self._variables["instruction"] = instruction
         self._backend.no_padding()
         self._backend.no_truncation()
-        suffix = self._rendered("", _MARK).partition(_MARK)[2]
+        _, mark, suffix = self._rendered("", _MARK).partition(_MARK)
+        if not mark:
+            raise ModelError(f"the prompt {template.name!r} has no place for the document")
         ending = self._backend.encode(suffix)
         # Special tokens before a text are not part of what follows the document.
         num_before = next((i for i, special in enumerate(ending.special_tokens_mask) if not special), 0)
         self._suffix = np.asarray(ending.ids[num_before:], np.int64)
+        _check_room(limits, len(self._backend.encode(self._rendered("", "")).ids), "tokens of its prompt")
 
     def __call__(self, queries: Sequence[str], documents: Sequence[str]) -> TokenizedRows:
         """Tokenize pairs, one row each; see `PairTokenizer`."""
@@ -180,14 +199,26 @@ def longest_first(num_first: int, num_second: int, room: int) -> tuple[int, int]
     return (shorter, room - shorter) if num_first <= num_second else (room - shorter, shorter)
 
 
+def _check_room(limits: PairLimits, num_taken: int, what: str) -> None:
+    if limits.max_length <= num_taken:
+        raise ConfigError(
+            f"a maximum length of {limits.max_length} has no room for text beside {num_taken} {what}",
+            f"--max-length must be at least {num_taken + 1} for this model",
+        )
+
+
 def _prefix(backend: Any, text: str, max_tokens: int) -> str:  # noqa: ANN401
-    """Return the longest beginning of a text that has at most so many tokens."""
+    """Return the beginning of a text that its first `max_tokens` tokens stand for."""
+    limit = CHARS_PER_TOKEN * (max_tokens + 1)
     while True:
-        encoding = backend.encode(text[: 64 * max_tokens + 64], add_special_tokens=False)
-        if len(encoding.ids) <= max_tokens:
-            return text[: 64 * max_tokens + 64]
-        end = min(encoding.offsets[max_tokens - 1][1], encoding.offsets[max_tokens][0])
-        text = text[: max(0, min(end, len(text) - 1))]
+        # Unlike the fast form, this one knows where each token stands in the text.
+        encoding = backend.encode(text[:limit], add_special_tokens=False)
+        if len(encoding.ids) > max_tokens:
+            # Tokens may share a character, which then is left out.
+            return text[: min(encoding.offsets[max_tokens - 1][1], encoding.offsets[max_tokens][0])]
+        if limit >= len(text):
+            return text
+        limit *= 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from poolembed import __version__
 from poolembed.poolers import (
     Pooler,
     PoolerOutput,
@@ -19,7 +18,7 @@ from poolembed.poolers import (
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack, plan_batches
-from poolembed.runner.request import request
+from poolembed.runner.pooling_request import request
 from poolembed.runner.results import PooledRows, RowCollector, RowFailure
 from poolembed.runner.self_check import SelfCheck
 from poolembed.runner.spec import ModelSpec
@@ -127,7 +126,6 @@ class PoolingRunner:
         """Return all that decides a result beside the texts, as text, for the output's metadata."""
         spec = self.spec
         return {
-            "version": __version__,
             "model": self.folder.name,
             "revision": self.folder.revision or weights_hash(spec),
             "task": str(params.task),
@@ -154,6 +152,9 @@ class PoolingRunner:
             tokenized: the chunk's tokens.
             params: what to compute, the same for every row; its task must be set.
             on_batch: told after each batch how many rows and tokens it had.
+
+        Returns:
+            One result a row, in the order of the rows, and the rows that failed.
         """
         collector = RowCollector(
             len(tokenized.lengths), self.result_size(params), per_token=params.task in TOKEN_TASKS

@@ -1,9 +1,12 @@
 """Dense layers after the transformer, as sentence-transformers and ColBERT checkpoints carry them."""
 
+import struct
 from collections.abc import Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
 
@@ -11,9 +14,16 @@ from poolembed.errors import ModelError
 from poolembed.runner.spec import DenseSpec, ModelSpec
 from poolembed.runner.spec.dense import BIAS_NAMES, WEIGHT_NAMES
 
+# Torch's reader of pickles meets bytes that are none with whatever its stack then raises.
+_NO_PICKLE = (UnpicklingError, LookupError, AttributeError, TypeError, struct.error)
+
 
 def load_projector(spec: ModelSpec, device: torch.device) -> nn.Module | None:
     """Return the dense layers that `spec` lists, in order, in float32; None where there are none.
+
+    Args:
+        spec: what the checkpoint declares.
+        device: where the layers are put.
 
     Raises:
         ModelError: a layer's weights are missing or of another shape.
@@ -28,19 +38,29 @@ def read_weights(path: Path) -> Mapping[str, torch.Tensor]:
     """Return the tensors of a safetensors file or of a pickle that holds nothing but tensors.
 
     Raises:
-        ModelError: the file cannot be read.
+        ModelError: the file cannot be read, or is a pickle of something else.
     """
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        loaded: Mapping[str, torch.Tensor] = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError) as error:
+        loaded: object = torch.load(path, map_location="cpu", weights_only=True)
+    except _NO_PICKLE as error:
+        # What torch says here ends in the advice to run the file's code all the same.
+        raise ModelError(f"{path} cannot be read as weights: it is no pickle of tensors") from error
+    except (SafetensorError, OSError, RuntimeError, ValueError, EOFError) as error:
         raise ModelError(f"{path} cannot be read as weights: {error}") from error
+    if not isinstance(loaded, dict) or not all(isinstance(value, torch.Tensor) for value in loaded.values()):
+        raise ModelError(f"{path} cannot be read as weights: it is no pickle of tensors")
     return loaded
 
 
 def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> nn.Linear:
-    """Return a linear layer with these float32 weights, (out_features, in_features)."""
+    """Return a linear layer with these weights, in float32 and without gradients.
+
+    Args:
+        weight: shape (out_features, in_features), any floating type.
+        bias: shape (out_features,); None for a layer without.
+    """
     layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
     layer.weight = nn.Parameter(weight.float(), requires_grad=False)
     if bias is not None:

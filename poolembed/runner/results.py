@@ -69,7 +69,8 @@ class RowCollector:
             self._fail_where(rows, ~torch.isfinite(block).all(dim=-1).numpy())
             self._values[rows] = block.numpy()
             return
-        blocks = [data.float().cpu() for data in pooled if data is not None]
+        # One weight a token may come without its second dimension.
+        blocks = [data.float().cpu().view(len(data), self._size) for data in pooled if data is not None]
         if kept is not None:
             blocks = [data[wanted] for data, wanted in zip(blocks, kept, strict=True)]
         self._fail_where(rows, np.asarray([not bool(torch.isfinite(data).all()) for data in blocks]))

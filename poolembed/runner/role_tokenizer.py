@@ -9,7 +9,7 @@ from poolembed.config import Role
 from poolembed.runner.bounded import BoundedEncoder
 from poolembed.runner.packing import IntArray, TokenizedRows
 from poolembed.runner.spec import LateInteraction
-from poolembed.runner.tokenizer import text_offsets
+from poolembed.runner.tokenizer import check_room, text_offsets
 
 
 class RoleTokenizer:
@@ -19,8 +19,11 @@ class RoleTokenizer:
         tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
         settings: what the checkpoint declares.
         role: whose texts these are.
-        max_length: most tokens of a row of this model.
+        max_length: most tokens of a row of this role, marker included.
         with_offsets: whether rows tell the characters of each token.
+
+    Raises:
+        ConfigError: `max_length` has no room for a token of text beside marker and special tokens.
     """
 
     def __init__(
@@ -33,27 +36,30 @@ class RoleTokenizer:
         with_offsets: bool = False,
     ) -> None:
         is_query = role == "query"
-        length = settings.query_length if is_query else settings.document_length
-        self.max_length = min(length or max_length, max_length)
+        self.max_length = max_length
         self._backend = tokenizer.backend_tokenizer
         self._side = tokenizer.truncation_side
         marker = settings.query_prefix if is_query else settings.document_prefix
         # A marker that is one token goes in as that token; other markers are text like any prompt.
         self._marker_id = tokenizer.get_vocab().get(marker) if marker else None
         self.prompt = marker if self._marker_id is None else ""
+        self._room = max_length - (self._marker_id is not None)
+        check_room(tokenizer, self._room, max_length)
         self._fills = is_query and settings.query_expansion
+        self._filled_length = min(settings.query_length or max_length, max_length)
         self._fill_id = self._expansion_id(tokenizer, settings)
         self._sees_fill = settings.attend_to_expansion
         skips = settings.skip_in_queries if is_query else True
         self._skipped = self._ids_of(tokenizer, settings.skiplist) if skips else np.zeros(0, np.int64)
-        self._encode = BoundedEncoder(self._backend, self.max_length, with_offsets=with_offsets)
+        self._encode = BoundedEncoder(
+            self._backend, max_length, from_left=self._side == "left", with_offsets=with_offsets
+        )
         self._with_offsets = with_offsets
 
     def __call__(self, texts: Sequence[str]) -> TokenizedRows:
         """Tokenize texts, one row each; see `RowTokenizer`."""
-        room = self.max_length - (self._marker_id is not None)
         self._backend.no_padding()
-        self._backend.enable_truncation(room, direction=self._side)
+        self._backend.enable_truncation(self._room, direction=self._side)
         rows, truncated, offsets = [], [], []
         for encoding, was_cut in self._encode(
             [self.prompt + text for text in texts], add_special_tokens=True
@@ -86,7 +92,7 @@ class RoleTokenizer:
     def _offsets(self, encoding: Any, num_marked: int) -> IntArray:  # noqa: ANN401
         """Return the characters of every token of the finished row; marker and filling have none."""
         own = text_offsets(encoding, len(self.prompt))
-        num_rows = max(num_marked, self.max_length) if self._fills else num_marked
+        num_rows = max(num_marked, self._filled_length) if self._fills else num_marked
         offsets = np.zeros((num_rows, 2), np.int64)
         begin = self._num_leading(encoding) if self._marker_id is not None else 0
         offsets[:begin] = own[:begin]
@@ -99,7 +105,7 @@ class RoleTokenizer:
         return 1 if specials and specials[0] else 0
 
     def _filled(self, row: IntArray) -> IntArray:
-        missing = max(0, self.max_length - len(row))
+        missing = max(0, self._filled_length - len(row))
         return np.concatenate([row, np.full(missing, self._fill_id, np.int64)])
 
     @staticmethod

@@ -46,6 +46,9 @@ def self_check(backbone: Backbone, rows: TokenizedRows) -> SelfCheck:
         backbone: the loaded model; its path is changed.
         rows: what is tried, see `random_rows`.
 
+    Returns:
+        The path chosen, the difference seen and, where packing was refused, why.
+
     Raises:
         ModelError: the model's own attention gives numbers that are not finite.
     """
@@ -109,6 +112,6 @@ def _try_packed(
 
 
 def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """Return the norm of the difference of two tensors, relative to that of the second."""
+    """Return the norm of `found` minus `expected`, relative to that of `expected`, in float32."""
     found, expected = found.float(), expected.float()
     return float((found - expected).norm() / expected.norm().clamp_min(1e-12))

@@ -37,12 +37,7 @@ class RowTokenizer:
         pools_prompt: bool = True,
         with_offsets: bool = False,
     ) -> None:
-        num_special = tokenizer.num_special_tokens_to_add()
-        if max_length <= num_special:
-            raise ConfigError(
-                f"a maximum length of {max_length} has no room for text beside {num_special} special tokens",
-                f"--max-length must be at least {num_special + 1} for this model",
-            )
+        check_room(tokenizer, max_length, max_length)
         self.max_length = max_length
         self.prompt = prompt
         self._backend = tokenizer.backend_tokenizer
@@ -79,6 +74,25 @@ class RowTokenizer:
             truncated=np.asarray(truncated, dtype=np.bool_),
             prompt_lengths=np.full(len(ids), self._num_unpooled) if self._num_unpooled else None,
             offsets=np.concatenate([np.zeros((0, 2), np.int64), *offsets]) if self._with_offsets else None,
+        )
+
+
+def check_room(tokenizer: Any, room: int, max_length: int) -> None:  # noqa: ANN401
+    """Check that a row can hold text.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        room: most tokens that it may make of a text.
+        max_length: the limit that the user knows, which `room` follows from.
+
+    Raises:
+        ConfigError: there is room for special tokens alone.
+    """
+    num_special = tokenizer.num_special_tokens_to_add() + max_length - room
+    if max_length <= num_special:
+        raise ConfigError(
+            f"a maximum length of {max_length} has no room for text beside {num_special} special tokens",
+            f"--max-length must be at least {num_special + 1} for this model",
         )
 
 

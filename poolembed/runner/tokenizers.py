@@ -5,8 +5,9 @@ from typing import Any
 
 from poolembed.config import Role
 from poolembed.errors import ConfigError
+from poolembed.runner.located_tokens import LocatingTokenizer
 from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateTokenizer
-from poolembed.runner.request import named_prompt
+from poolembed.runner.pooling_request import named_prompt
 from poolembed.runner.role_tokenizer import RoleTokenizer
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.spec.document import USER
@@ -64,6 +65,19 @@ class Tokenizers:
             pools_prompt=self.spec.include_prompt,
         )
 
+    def located(self, overlap_tokens: int | None = None) -> LocatingTokenizer:
+        """Return the tokenizer of whole texts that tells where in its text each token stands.
+
+        Args:
+            overlap_tokens: tokens of text that neighbouring windows share; None takes a quarter of a window.
+
+        Raises:
+            ConfigError: windows of the model's length have no room for the overlap.
+        """
+        return LocatingTokenizer(
+            self.tokenizer, max_length=self.spec.max_length, overlap_tokens=overlap_tokens
+        )
+
     def role(self, role: Role, *, with_offsets: bool = False) -> RoleTokenizer:
         """Return the tokenizer of queries or documents of a late-interaction model.
 
@@ -76,25 +90,32 @@ class Tokenizers:
         """
         if self.spec.late_interaction is None:
             raise ConfigError(
-                f"{self.spec.name} is a {self.spec.kind} model, which has no roles", "leave out --role"
+                f"{self.spec.name} has no roles: its kind is {self.spec.kind}", "leave out --role"
             )
         return RoleTokenizer(
             self.tokenizer,
             self.spec.late_interaction,
             role,
-            max_length=self.spec.max_length + self._has_uncounted_marker,
+            max_length=self._role_length(role),
             with_offsets=with_offsets,
         )
 
-    @property
-    def _has_uncounted_marker(self) -> bool:
-        """Whether the maximum length leaves out a document's marker: PyLate stores it so."""
-        settings = self.spec.late_interaction
-        return (
-            settings is not None
-            and self.spec.sources["max_length"] != USER
-            and settings.document_length == self.spec.max_length + 1
-        )
+    def _role_length(self, role: Role) -> int:
+        """Return the most tokens of a row of one role.
+
+        Where the authors limit a role, that replaces their limit for all texts, which does not count the
+        marker; only the user's own limit, and the model's positions, stand above it.
+        """
+        spec, settings = self.spec, self.spec.late_interaction
+        assert settings is not None
+        declared = settings.document_length
+        if role == "query":
+            is_limit = settings.cut_long_queries or not settings.query_expansion
+            declared = settings.query_length if is_limit else None
+        if declared is None:
+            return spec.max_length
+        by_user = spec.sources["max_length"] == USER
+        return min(declared, spec.max_length if by_user else spec.max_positions or declared)
 
     def pairs(
         self,

@@ -21,7 +21,6 @@ from poolembed.config import (
 NOT_EXPOSED = {
     PoolerConfig: {
         "task",
-        "pooling_type",
         "seq_pooling_type",
         "tok_pooling_type",
         "enable_chunked_processing",

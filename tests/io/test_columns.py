@@ -271,3 +271,36 @@ def test_metadata_that_all_files_share_is_kept_and_what_describes_their_columns_
     ]
     assert opened(*paths).schema.metadata == {b"licence": b"CC0"}
     assert opened(paths[0], columns=("text",)).schema.metadata == {b"licence": b"CC0", b"page": b"1"}
+
+
+QUERY = TextRole("query", ("query", "question"), only_string_column=False)
+DOCUMENT = TextRole("document", ("document", "answer"), only_string_column=False)
+
+
+def test_two_roles_take_candidates_that_belong_together(write):
+    path = write("a.jsonl", {"query": "a", "question": "b", "answer": "c"})
+    assert opened(path, roles=(QUERY, DOCUMENT)).fields == {"query": "question", "document": "answer"}
+
+
+def test_a_named_column_leaves_the_other_role_free_to_find_its_own(write):
+    path = write("a.jsonl", {"query": "a", "answer": "c"})
+    fields = opened(path, roles=(QUERY, DOCUMENT), query_field="query").fields
+    assert fields == {"query": "query", "document": "answer"}
+    both = opened(path, roles=(QUERY, DOCUMENT), query_field="answer", document_field="query").fields
+    assert both == {"query": "answer", "document": "query"}
+
+
+def test_candidates_that_are_there_only_in_part_are_not_taken(write):
+    path = write("a.jsonl", {"query": "a", "answer": "c"})
+    with pytest.raises(
+        InputError, match="no column 'query' with 'document' or 'question' with 'answer'"
+    ) as caught:
+        opened(path, roles=(QUERY, DOCUMENT))
+    assert caught.value.hint == (
+        "columns: query (string), answer (string); --query-field and --document-field name them"
+    )
+
+
+def test_input_without_rows_takes_the_first_candidates(write):
+    fields = opened(write("a.jsonl"), roles=(QUERY, DOCUMENT), document_field="d").fields
+    assert fields == {"query": "query", "document": "d"}

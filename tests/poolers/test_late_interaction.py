@@ -122,12 +122,36 @@ def test_a_pair_beyond_the_limit_is_cut_in_pieces():
 
 
 @pytest.mark.parametrize(
-    ("max_elements", "pieces"), [(8 * 9, [9, 1, 9, 3]), (8 * 22, [22]), (8 * 10, [10, 9, 3])]
+    ("max_elements", "pieces"),
+    [(8 * 9, [9, 1, 9, 3]), (8 * 22, [22]), (8 * 10, [10, 9, 3]), (8 * 12, [10, 12]), (1, [1] * 22)],
 )
 def test_documents_are_packed_up_to_the_limit(max_elements, pieces):
     with Shapes() as seen:
         compute_maxsim_one_to_many(QUERIES[0], DOCUMENTS, max_elements)
     assert [rows for rows, _ in seen.products] == pieces
+
+
+def test_the_narrowest_query_takes_as_many_tokens_as_the_limit():
+    with Shapes() as seen:
+        compute_maxsim_one_to_many(torch.ones(1, 1), [torch.ones(12, 1)], 5)
+    assert [rows for rows, _ in seen.products] == [5, 5, 2]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_batches_run_in_float32(dtype):
+    queries = [query.to(dtype) for query in QUERIES]
+    documents = [document.to(dtype) for document in DOCUMENTS]
+    expected = [maxsim(q, d) for q, d in zip(queries, documents, strict=True)]
+    close(compute_maxsim_score_batched(queries, documents), expected)
+    # Each side may have its own dtype, and so may each pair.
+    close(compute_maxsim_score_batched(queries, [d.float() for d in documents]), expected)
+    close(compute_maxsim_score_batched([q.float() for q in queries], documents), expected)
+
+
+def test_padding_does_not_turn_infinite_values_into_none():
+    document = torch.tensor([[torch.inf, 1.0]])
+    scores = compute_maxsim_score_batched([torch.ones(1, 2), torch.ones(3, 2)], [document, torch.ones(2, 2)])
+    assert [score.item() for score in scores] == [torch.inf, 6.0]
 
 
 @pytest.mark.parametrize(("num_query", "dim", "rows"), [(32, 128, 32_768), (4096, 128, 1024)])
@@ -177,11 +201,11 @@ def test_lists_must_be_of_one_length():
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_limits_must_be_positive(limit):
-    with pytest.raises(ValueError, match=f"max_batch_size must be at least 1, got {limit}"):
+    with pytest.raises(ValueError, match=f"^max_batch_size must be at least 1, got {limit}"):
         compute_maxsim_score_batched([], [], max_batch_size=limit)
-    with pytest.raises(ValueError, match=f"max_score_matrix_elements must be at least 1, got {limit}"):
+    with pytest.raises(ValueError, match=f"^max_score_matrix_elements must be at least 1, got {limit}"):
         compute_maxsim_score_batched([], [], max_score_matrix_elements=limit)
-    with pytest.raises(ValueError, match=f"max_matrix_elements must be at least 1, got {limit}"):
+    with pytest.raises(ValueError, match=f"^max_matrix_elements must be at least 1, got {limit}"):
         compute_maxsim_one_to_many(QUERIES[0], [], limit)
 
 

@@ -69,6 +69,7 @@ def test_scheduled_tokens_may_be_numpy_or_torch(scheduled):
 
 def test_lengths_of_any_integer_dtype_compare():
     metadata = bare(prompt_lens=torch.tensor([2, 3], dtype=torch.int32))
+    assert metadata.prompt_lens.dtype == torch.int64
     metadata.build_pooling_cursor(torch.tensor([2, 3]), torch.tensor([2, 3]), torch.device("cpu"))
     assert metadata.get_pooling_cursor().partial_prefill is False
 

@@ -2,7 +2,14 @@ import pytest
 import torch
 
 from poolembed.errors import PoolingError, PoolingStateError
-from poolembed.poolers.segments import check_packed, check_whole, segment_ids, segment_maxima, segment_sums
+from poolembed.poolers.segments import (
+    MAX_CHUNK_BYTES,
+    check_packed,
+    check_whole,
+    segment_ids,
+    segment_maxima,
+    segment_sums,
+)
 from tests.poolers.batches import FLOAT32, batch, packed, rows64
 
 
@@ -64,10 +71,16 @@ def test_values_without_columns_have_sums_without_columns():
     assert segment_sums(torch.zeros(3, 0), torch.tensor([0, 0, 1]), 2).shape == (2, 0)
 
 
-def test_the_float32_copy_is_bounded():
+def test_16_megabytes_are_copied_at_once_unless_told_otherwise():
+    assert MAX_CHUNK_BYTES == 16 * 2**20
+
+
+@pytest.mark.parametrize("width", [1, 64])
+@pytest.mark.parametrize("max_chunk_bytes", [1, 64 * 1024])
+def test_the_float32_copy_is_bounded(width, max_chunk_bytes):
     """The only tensors as long as the input are the input and its row numbers."""
-    hidden = torch.zeros(4096, 64, dtype=torch.float16)
-    ids = torch.zeros(4096, dtype=torch.int64)
+    hidden = torch.zeros(20_000 if max_chunk_bytes > 1 else 5, width, dtype=torch.float16)
+    ids, weights = torch.zeros(len(hidden), dtype=torch.int64), torch.ones(len(hidden))
     largest = 0
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
@@ -79,8 +92,8 @@ def test_the_float32_copy_is_bounded():
             return out
 
     with Watch():
-        segment_sums(hidden, ids, 1, torch.ones(4096), 64 * 1024)
-    assert largest == 64 * 1024
+        segment_sums(hidden, ids, 0, weights, max_chunk_bytes)
+    assert largest == max(4 * width, max_chunk_bytes)
 
 
 def test_maxima_keep_the_dtype_and_are_exact():

@@ -116,6 +116,16 @@ def test_bge_m3_joins_dense_and_sparse():
         torch.testing.assert_close(row.double(), torch.cat([dense, weights]), **FLOAT32)
 
 
+def test_bge_m3_flattens_weights_that_come_in_columns():
+    config = PoolerConfig(seq_pooling_type="CLS", tok_pooling_type="ALL")
+    hidden = packed([3])
+    (row,) = BgeM3Pooler(TokenPooler(AllPool()), pooler_for_embed(config))(
+        hidden, batch([3], "embed&token_classify")
+    )
+    assert row.shape == (8 + 24,)
+    assert torch.equal(row[8:], torch.cat(list(hidden)))
+
+
 def test_bge_m3_waits_for_unfinished_rows():
     config = PoolerConfig(seq_pooling_type="LAST", tok_pooling_type="ALL")
     pooler = BgeM3Pooler(TokenPooler(AllPool()), pooler_for_embed(config))

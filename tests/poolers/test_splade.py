@@ -158,10 +158,37 @@ def test_rows_must_be_whole_and_uncut():
 
 def test_it_needs_no_gradients_and_holds_no_state():
     weight = nn.Parameter(decoder()[0])
-    pooler = SpladePooler(None, weight)
+    bias = nn.Parameter(decoder()[1])
+    pooler = SpladePooler(None, weight, bias)
     assert pooler(packed(LENS), batch(LENS)).requires_grad is False
     assert pooler.state_dict() == {}
     assert pooler.decoder_weight.data_ptr() == weight.data_ptr()
+
+
+class Products(TorchDispatchMode):
+    """Keeps the shapes of all matrix products."""
+
+    def __init__(self):
+        super().__init__()
+        self.shapes = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if func in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default):
+            self.shapes.append(tuple(out.shape))
+        return out
+
+
+@pytest.mark.parametrize(
+    ("max_chunk_bytes", "width", "side"), [(400, 8, 10), (400, 50, 2), (100, 1, 5), (1, 8, 1), (400, 1000, 1)]
+)
+def test_slices_are_as_large_as_logits_and_copies_may_be(max_chunk_bytes, width, side):
+    weight, _ = decoder(width)
+    pooler = SpladePooler(None, weight, max_chunk_bytes=max_chunk_bytes)
+    with Products() as seen:
+        pooler(packed([12], width), batch([12]))
+    assert seen.shapes[0] == (side, side)
+    assert max(rows for rows, _ in seen.shapes) == max(columns for _, columns in seen.shapes) == side
 
 
 class Peak(TorchDispatchMode):

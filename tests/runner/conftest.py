@@ -10,12 +10,6 @@ from poolembed.runner import load_runner
 
 
 @pytest.fixture(scope="session")
-def models(shared):
-    """The folder with a model folder for each family."""
-    return shared / "zoo" / "models"
-
-
-@pytest.fixture(scope="session")
 def runner_of(models):
     """Return the runner of a family, on the CPU; it is shared, so it must not be changed."""
     return cache(lambda family: load_runner(ModelConfig(model=str(models / family), device="cpu")))

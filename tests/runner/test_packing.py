@@ -1,13 +1,21 @@
 """Rows laid end to end are the rows that went in, and every row is in exactly one batch."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolembed.runner.packing import TokenizedRows, equal_length_runs, pack, plan_batches, positions_in_rows
+from poolembed.runner.packing import (
+    TokenizedRows,
+    equal_length_runs,
+    joined,
+    pack,
+    plan_batches,
+    positions_in_rows,
+)
 
 LENGTHS = st.lists(st.integers(0, 40), max_size=60)
 SOME_LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=60)
@@ -107,3 +115,27 @@ def test_no_rows_have_no_positions():
 )
 def test_neighbours_of_equal_length_are_a_run(lengths, runs):
     assert equal_length_runs(array(lengths)) == runs
+
+
+@given(LENGTHS, LENGTHS, st.booleans(), st.booleans())
+def test_joined_rows_are_those_of_the_first_then_those_of_the_second(first, second, types, prompts):
+    left, right = rows_of(first, types=types), rows_of(second, prompts=prompts)
+    both = joined(left, right)
+    assert both.lengths.tolist() == first + second
+    assert both.token_ids.tolist() == [*left.token_ids.tolist(), *right.token_ids.tolist()]
+    if types:
+        assert both.token_type_ids.tolist() == [*left.token_type_ids.tolist(), *[0] * sum(second)]
+    else:
+        assert both.token_type_ids is None
+    if prompts:
+        assert both.prompt_lengths.tolist() == [*[0] * len(first), *right.prompt_lengths.tolist()]
+    else:
+        assert both.prompt_lengths is None
+
+
+def test_joining_keeps_what_one_side_says_of_seen_and_kept_tokens():
+    left = rows_of([2, 1])
+    right = replace(rows_of([3]), seen_lengths=array([1]), kept=np.asarray([True, False, True]))
+    both = joined(left, right)
+    assert both.seen_lengths.tolist() == [2, 1, 1]
+    assert both.kept.tolist() == [True, True, True, True, False, True]

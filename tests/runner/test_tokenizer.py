@@ -183,14 +183,15 @@ class CountingBackend:
     def enable_truncation(self, max_length, direction):
         self.max_length = max_length
 
-    def encode_batch_fast(self, texts):
+    def encode_batch_fast(self, texts, add_special_tokens):
+        assert add_special_tokens
         self.characters += sum(map(len, texts))
         return [self._encoding(list(range(len(text.split(" "))))) for text in texts]
 
     def _encoding(self, ids):
         kept, rest = ids[: self.max_length], ids[self.max_length :]
         over = [SimpleNamespace(ids=rest, special_tokens_mask=[0] * len(rest))] if rest else []
-        return SimpleNamespace(ids=kept, overflowing=over)
+        return SimpleNamespace(ids=kept, special_tokens_mask=[0] * len(kept), overflowing=over)
 
 
 def counting(max_length):

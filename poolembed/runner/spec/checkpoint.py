@@ -110,6 +110,10 @@ def locate_transformer(folder: Path) -> tuple[tuple[Module, ...] | None, str]:
 def read_config(folder: Path, subfolder: str) -> Document:
     """Return config.json.
 
+    Args:
+        folder: the model folder.
+        subfolder: the transformer's folder in it, empty for the model folder itself.
+
     Raises:
         ModelError: it is missing; the message says what the folder holds instead.
     """
@@ -127,6 +131,10 @@ def read_config(folder: Path, subfolder: str) -> Document:
 def require_weights(folder: Path, subfolder: str) -> Weights:
     """Return the transformer's weights.
 
+    Args:
+        folder: the model folder.
+        subfolder: the transformer's folder in it, empty for the model folder itself.
+
     Raises:
         ModelError: there are none; the message says what the folder holds instead.
     """
@@ -143,6 +151,10 @@ def require_weights(folder: Path, subfolder: str) -> Weights:
 
 def require_tokenizer(folder: Path, subfolder: str) -> None:
     """Check that a tokenizer is there.
+
+    Args:
+        folder: the model folder.
+        subfolder: the transformer's folder in it, empty for the model folder itself.
 
     Raises:
         ModelError: none of the known tokenizer files exists.

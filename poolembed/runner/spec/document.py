@@ -156,7 +156,12 @@ class Document:
         raise self.mistyped(key, "a list of objects")
 
     def mistyped(self, key: str, expected: str) -> ModelError:
-        """Return the error for a value of the wrong type."""
+        """Return the error for a value of the wrong type.
+
+        Args:
+            key: the key, which the document has.
+            expected: what the value should be, in words.
+        """
         return ModelError(
             f"{self.source(key)} is {self.data[key]!r}, expected {expected}",
             "correct the file, or override the key with --set",
@@ -201,6 +206,10 @@ def read_text(path: Path, name: str) -> str:
 
 def read_document(folder: Path, name: str) -> Document:
     """Return the JSON object in `folder / name`; an empty document when there is no such file.
+
+    Args:
+        folder: the model folder.
+        name: path of the file in it; also its name in messages.
 
     Raises:
         ModelError: the file is not JSON or not an object.

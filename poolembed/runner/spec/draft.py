@@ -21,6 +21,12 @@ class Draft:
     warnings: list[str] = field(default_factory=list)
 
     def put(self, name: str, declared: Declared[Any], setting: str | None = None) -> None:
-        """Store a value under a field's name, and its source under the name of the setting."""
+        """Store a value under a field's name, and its source under the name of the setting.
+
+        Args:
+            name: field of ModelSpec.
+            declared: value and source.
+            setting: name of the setting in reports; None where it is that of the field.
+        """
         self.values[name] = declared.value
         self.sources[setting or name] = declared.source

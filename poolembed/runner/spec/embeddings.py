@@ -19,6 +19,10 @@ _BGE_M3_FILES = ("colbert_linear.pt", "sparse_linear.pt")
 def fill_embedding(checkpoint: Checkpoint, draft: Draft) -> None:
     """Fill in pooling, Dense layers, normalisation, matryoshka sizes and similarity.
 
+    Args:
+        checkpoint: what the folder holds.
+        draft: the spec in the making; filled in.
+
     Raises:
         ModelError: the modules describe another kind, or something does not fit together.
     """
@@ -71,6 +75,10 @@ def _read_similarity(checkpoint: Checkpoint, draft: Draft, default: str) -> None
 def fill_sparse(checkpoint: Checkpoint, draft: Draft) -> None:
     """Fill in a SPLADE model: the maximum over tokens of log(1 + relu(logits)) of a masked-language head.
 
+    Args:
+        checkpoint: what the folder holds.
+        draft: the spec in the making; filled in.
+
     Raises:
         ModelError: another strategy or module is declared, or the head has no weights.
     """
@@ -78,7 +86,7 @@ def fill_sparse(checkpoint: Checkpoint, draft: Draft) -> None:
     if checkpoint.modules is None:
         draft.warnings.append(
             f"no sentence-transformers files: {checkpoint.architecture} is taken for a SPLADE model; "
-            "for dense vectors choose a pooling (--pooling-type MEAN)"
+            "for dense vectors choose a pooling (--pooling MEAN)"
         )
     for module in checkpoint.modules_of("SpladePooling"):
         source = module.config.name
@@ -116,6 +124,10 @@ def _require_splade_modules(checkpoint: Checkpoint) -> None:
 
 def fill_late_interaction(checkpoint: Checkpoint, draft: Draft) -> None:
     """Fill in projection, markers, lengths, expansion and skip list.
+
+    Args:
+        checkpoint: what the folder holds.
+        draft: the spec in the making; filled in.
 
     Raises:
         ModelError: a module is not supported, or the projection is missing.

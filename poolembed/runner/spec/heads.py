@@ -21,6 +21,10 @@ _RAW_ARCHITECTURES = frozenset({"JambaForSequenceClassification"})
 def fill_classifier(checkpoint: Checkpoint, draft: Draft) -> None:
     """Fill in labels, activation and pooling of a sequence or token classifier.
 
+    Args:
+        checkpoint: what the folder holds.
+        draft: the spec in the making; filled in.
+
     Raises:
         ModelError: the head has no weights, or its labels or activation are not understood.
     """
@@ -29,6 +33,10 @@ def fill_classifier(checkpoint: Checkpoint, draft: Draft) -> None:
 
 def fill_cross_encoder(checkpoint: Checkpoint, draft: Draft) -> None:
     """Fill in the head of a model that scores pairs, and the prompt it puts them in.
+
+    Args:
+        checkpoint: what the folder holds.
+        draft: the spec in the making; filled in.
 
     Raises:
         ModelError: a module is not supported, or head, tokens or template are missing.
@@ -49,6 +57,10 @@ def fill_cross_encoder(checkpoint: Checkpoint, draft: Draft) -> None:
 
 def fill_reward(checkpoint: Checkpoint, draft: Draft) -> None:
     """Fill in a reward model: one value a token, or one judgement a step.
+
+    Args:
+        checkpoint: what the folder holds.
+        draft: the spec in the making; filled in.
 
     Raises:
         ModelError: the head has no weights, or nothing says which token ends a step.

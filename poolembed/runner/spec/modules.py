@@ -88,6 +88,10 @@ def read_modules(folder: Path) -> tuple[Module, ...] | None:
 def read_transformer_config(folder: Path, prefix: str) -> Document:
     """Return the Transformer module's settings, under whichever name they are kept.
 
+    Args:
+        folder: the model folder.
+        prefix: path of the module's folder in it, with its slash; empty for the model folder itself.
+
     Raises:
         ModelError: the file is not JSON.
     """

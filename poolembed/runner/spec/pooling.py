@@ -76,7 +76,7 @@ def read_embedding(checkpoint: Checkpoint, hidden_size: int, warnings: list[str]
         raise ModelError(
             f"nothing declares how {checkpoint.architecture} pools its tokens, and the family "
             f"{checkpoint.model_type!r} is unknown",
-            "say it: --pooling-type MEAN (or CLS, LAST)",
+            "say it: --pooling MEAN (or CLS, LAST)",
         )
     normalize = user.flag("use_activation") or user.flag("normalize") or declared.normalize
     pooled_size = _token_size(checkpoint, hidden_size, warnings) * len(pooling.value.split("+"))
@@ -172,7 +172,7 @@ def _pooling_name(mode: object, config: Document, key: str) -> str:
         return POOLING_NAMES[mode]
     raise ModelError(
         f"{config.name}: {key}: the pooling mode {mode!r} is unknown",
-        f"known modes: {', '.join(POOLING_NAMES)}; override with --pooling-type",
+        f"known modes: {', '.join(POOLING_NAMES)}; override with --pooling",
     )
 
 

@@ -34,6 +34,11 @@ _UNSUPPORTED_HEADS = (
 def refuse_config(config: Document, tokenizer_config: Document, *, trust_remote_code: bool) -> None:
     """Check that the model described by config.json can be run as it is meant.
 
+    Args:
+        config: config.json.
+        tokenizer_config: tokenizer_config.json.
+        trust_remote_code: whether code of the folder may run.
+
     Raises:
         ModelError: it needs its own code, other inputs than text, a decoder, or is quantised.
     """

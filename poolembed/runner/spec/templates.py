@@ -67,7 +67,12 @@ class PairTemplate:
 
 
 def built_in(name: str, source: str) -> Declared[PairTemplate | None]:
-    """Return one of our templates."""
+    """Return one of our templates.
+
+    Args:
+        name: a key of `BUILT_IN`.
+        source: who asks for it.
+    """
     return Declared(PairTemplate(name=name, jinja=BUILT_IN[name]), source)
 
 
@@ -94,6 +99,10 @@ def chosen_template(checkpoint: Checkpoint) -> Declared[PairTemplate | None] | N
 
 def require_declared(checkpoint: Checkpoint, asked_by: str) -> Declared[PairTemplate]:
     """Return the checkpoint's own chat template, with the variables it sets.
+
+    Args:
+        checkpoint: what the folder holds.
+        asked_by: file and key that ask for a template, for the message.
 
     Raises:
         ModelError: there is none, or it is called in a way that is not supported.

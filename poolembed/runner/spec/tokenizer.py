@@ -64,6 +64,10 @@ class Vocabulary:
     def require(self, tokens: Iterable[str], asked_by: str) -> tuple[int, ...]:
         """Return the ids of `tokens`.
 
+        Args:
+            tokens: as the vocabulary spells them.
+            asked_by: file and key that need them, for the message.
+
         Raises:
             ModelError: one of them is no single token.
         """
@@ -89,6 +93,9 @@ def read_tokenizer(
         config: tokenizer_config.json.
         model_type: the family, which decides the padding side when no file says it.
         user: the user's settings.
+
+    Raises:
+        ModelError: the padding side is neither left nor right.
     """
     class_name = config.text("tokenizer_class")
     side = user.text("padding_side") or config.text("padding_side") or _stored_side(tokenizer)

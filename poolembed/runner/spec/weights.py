@@ -54,6 +54,10 @@ class Weights:
 def find_weights(folder: Path, subfolder: str = "") -> Weights | None:
     """Return the weights in `folder / subfolder`, safetensors before pickled files; None without any.
 
+    Args:
+        folder: the model folder.
+        subfolder: a folder in it; empty for the model folder itself.
+
     Raises:
         ModelError: an index names a file that is missing, or a safetensors header is damaged.
     """

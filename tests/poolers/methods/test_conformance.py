@@ -12,6 +12,7 @@ from poolembed.poolers import (
     check_pooling_method,
 )
 from poolembed.poolers.methods.registry import SEQUENCE_METHODS, TOKEN_METHODS
+from poolembed.tasks import POOLING_TASKS
 
 EVERY_METHOD = [*SEQUENCE_METHODS.builtin.values(), *TOKEN_METHODS.builtin.values()]
 
@@ -81,6 +82,16 @@ class Sorted(Broken):
         return pooled[shortest_first]
 
 
+class SlightlyCentred(Broken):
+    def spoil(self, pooled, hidden, metadata):
+        return pooled + 1e-3 * len(hidden)
+
+
+class WholeInHalfPrecision(Broken):
+    def spoil(self, pooled, hidden, metadata):
+        return pooled if pooled.dtype == torch.float32 else pooled.long()
+
+
 class LongestFirst(Broken):
     def spoil(self, pooled, hidden, metadata):
         return pooled.flip(0) if metadata.prompt_lens[0] == 7 else pooled
@@ -131,6 +142,16 @@ class RefusesPieces(AllPool):
         return super().forward(hidden_states, pooling_metadata)
 
 
+class OneTask(CLSPool):
+    def get_supported_tasks(self):
+        return {"embed"}
+
+
+class EveryTask(CLSPool):
+    def get_supported_tasks(self):
+        return set(POOLING_TASKS)
+
+
 class NotAMethod(torch.nn.Identity):
     pass
 
@@ -147,6 +168,8 @@ class NotAMethod(torch.nn.Identity):
         (Infinite, "row 0 is not finite"),
         (Centred, "a row depends on its neighbours"),
         (Sorted, "a row depends on its neighbours"),
+        (SlightlyCentred, "a row depends on its neighbours"),
+        (WholeInHalfPrecision, "torch.bfloat16 gives torch.int64"),
         (LongestFirst, "results do not follow the order of the rows"),
         (InPlace, "changes the hidden states"),
         (Whole, "torch.bfloat16 gives torch.int64"),
@@ -161,6 +184,6 @@ def test_a_method_that_breaks_a_rule_is_found_out(method, rule):
         check_pooling_method(method())
 
 
-@pytest.mark.parametrize("method", [RefusesPieces, StepPool])
-def test_refusing_pieces_and_reading_ids_are_no_faults(method):
+@pytest.mark.parametrize("method", [RefusesPieces, StepPool, OneTask, EveryTask])
+def test_what_methods_may_do(method):
     check_pooling_method(method())

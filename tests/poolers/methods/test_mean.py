@@ -102,3 +102,11 @@ def test_a_row_is_the_same_to_the_bit_in_any_company(pool, loop):
     together = pool()(hidden, batch(LENS))
     for index, row in enumerate(torch.split(hidden, LENS)):
         assert torch.equal(together[index], pool()(row, batch([len(row)]))[0])
+
+
+@pytest.mark.parametrize(("pool", "loop"), POOLS)
+def test_divisors_and_weights_are_float32_on_the_cpu(pool, loop):
+    cursor = batch(LENS, excluded=EXCLUDED).get_pooling_cursor()
+    parts = [pool().divisors(cursor), pool().token_weights(cursor)]
+    assert parts[0].shape == (len(LENS),)
+    assert {(part.dtype, part.device.type) for part in parts if part is not None} == {(torch.float32, "cpu")}

@@ -73,6 +73,8 @@ def test_unknown_token_methods_are_refused_by_name(name):
 def test_a_near_miss_is_pointed_out():
     with pytest.raises(UnknownPoolingError, match=r"'MEANS', did you mean 'MEAN'\?.*known: CLS, LAST"):
         get_seq_pooling_method("MEANS")
+    with pytest.raises(UnknownPoolingError, match=r"'MEAN_LEN', did you mean 'MEAN_SQRT_LEN'\? \(known"):
+        get_seq_pooling_method("MEAN_LEN")
     with pytest.raises(UnknownPoolingError, match="is called 'XYZZY' "):
         get_seq_pooling_method("XYZZY")
 
@@ -80,6 +82,10 @@ def test_a_near_miss_is_pointed_out():
 def test_a_method_of_another_package_is_found():
     found = registry(("FIRST_TWO", f"{__name__}:FirstTwoPool")).create("FIRST_TWO")
     assert type(found) is FirstTwoPool
+
+
+def test_the_entry_point_group_is_a_promise_to_other_packages():
+    assert ENTRY_POINT_GROUP == "poolembed.pooling_methods"
 
 
 def test_built_in_names_cannot_be_taken():

@@ -81,10 +81,11 @@ def test_step_keeps_the_rows_of_the_tag():
     assert torch.equal(row, hidden[[1, 3]])
 
 
-def test_step_keeps_the_asked_for_columns_in_their_order():
+@pytest.mark.parametrize("columns", [(5, 0), [3], [0], (1, 1)])
+def test_step_keeps_the_asked_for_columns_in_their_order(columns):
     hidden = packed([4])
-    (row,) = StepPool()(hidden, steps([4], [[7, 9, 7, 9]], returned_token_ids=(5, 0)))
-    assert torch.equal(row, hidden[:, [5, 0]])
+    (row,) = StepPool()(hidden, steps([4], [[7, 9, 7, 9]], returned_token_ids=columns))
+    assert torch.equal(row, torch.stack([hidden[:, column] for column in columns], dim=1))
 
 
 @pytest.mark.parametrize("params", [{}, {"returned_token_ids": []}, {"returned_token_ids": None}])

@@ -134,7 +134,7 @@ def test_an_unknown_family_without_files_is_an_error_until_the_user_says_how(ber
     bert.config(model_type="martian", architectures=["MartianModel"])
     with pytest.raises(ModelError, match=r"nothing declares how MartianModel pools") as caught:
         read_spec(bert.path)
-    assert "--pooling-type" in caught.value.hint
+    assert "--pooling" in caught.value.hint
     assert read_spec(bert.path, pooler_config=PoolerConfig(pooling_type="CLS")).pooling == "CLS"
 
 

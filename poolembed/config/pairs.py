@@ -1,0 +1,32 @@
+"""What the commands on pairs of texts must know."""
+
+from dataclasses import dataclass
+
+from poolembed.config.tasks import TaskConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairConfig(TaskConfig):
+    """What `score` must know.
+
+    Attributes:
+        max_query_tokens: cross-encoders: most tokens of a query; None for no limit of its own.
+        max_document_tokens: cross-encoders: most tokens of a document; None for no limit of its own.
+        instruction: rerankers with a prompt: what the prompt calls `instruction`.
+        query_prompt_name: bi-encoders: prompt put before queries; None takes the model's own for queries.
+        document_prompt_name: bi-encoders: the same for documents.
+    """
+
+    max_query_tokens: int | None = None
+    max_document_tokens: int | None = None
+    instruction: str | None = None
+    query_prompt_name: str | None = None
+    document_prompt_name: str | None = None
+
+    def check(self) -> list[str]:
+        """Return every problem of these values, one line each."""
+        return [
+            f"--{name.replace('_', '-')} must be at least 1, got {value}"
+            for name in ("max_query_tokens", "max_document_tokens")
+            if (value := getattr(self, name)) is not None and value < 1
+        ]

@@ -1,0 +1,195 @@
+"""Pairs of a query and a document to scores, by what the model is."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from poolembed.config import PairConfig, PoolerConfig
+from poolembed.errors import ConfigError
+from poolembed.model.encoded_pairs import EncodedPairs
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
+from poolembed.results import ResultColumn
+from poolembed.runner import (
+    ModelSpec,
+    PairTokenizer,
+    PoolingParams,
+    PoolingRunner,
+    TemplateTokenizer,
+    TokenizedRows,
+    maxsim_scores,
+    named_prompt,
+    similarities,
+)
+
+# As sentence-transformers' `encode_query` and `encode_document` choose.
+QUERY_PROMPTS = ("query",)
+DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedPairs:
+    """Gives each pair the output of a model that reads both texts together (cross-encoder).
+
+    Attributes:
+        runner: the model.
+        params: what is computed; its task is `classify`.
+        tokenizer: queries and documents to tokens.
+        settings: what decides a score beside the texts and what the runner says.
+    """
+
+    runner: PoolingRunner
+    params: PoolingParams
+    tokenizer: PairTokenizer | TemplateTokenizer
+    settings: Mapping[str, str]
+
+    @property
+    def columns(self) -> Sequence[ResultColumn]:
+        """`score`."""
+        return (ResultColumn("score", "float32"),)
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """What the runner says, and the settings."""
+        return {**self.runner.describe(self.params), **self.settings}
+
+    def tokenize(self, texts: Texts) -> TokenizedRows:
+        """Tokenize the roles `query` and `document` together."""
+        return self.tokenizer(texts["query"], texts["document"])
+
+    def compute(self, tokens: TokenizedRows, on_batch: OnBatch | None = None) -> Outcome:
+        """Score every pair."""
+        pooled = self.runner.pool(tokens, self.params, on_batch)
+        return Outcome(
+            columns={"score": pooled.values[:, 0]},
+            num_tokens=tokens.lengths.astype(np.int32),
+            truncated=tokens.truncated,
+            failures=pooled.failures,
+        )
+
+
+def make_score(runner: PoolingRunner, pair: PairConfig) -> Operation:
+    """Return the operation that scores pairs with a model.
+
+    Args:
+        runner: the model; it and `pair` passed `check_score`.
+        pair: the user's limits and prompts.
+    """
+    score_type = runner.spec.score_type
+    settings = {"score_type": str(score_type)}
+    if score_type == "cross-encoder":
+        tokenizer = runner.tokenizers.pairs(
+            max_query_tokens=pair.max_query_tokens,
+            max_document_tokens=pair.max_document_tokens,
+            instruction=pair.instruction,
+        )
+        params = runner.params("classify")
+        settings |= {"activation": runner.spec.activation if params.use_activation else "none"}
+        settings |= {name: str(value) for name, value in _limits(pair)}
+        return JoinedPairs(runner=runner, params=params, tokenizer=tokenizer, settings=settings)
+    if runner.spec.late_interaction is not None:
+        return EncodedPairs(
+            runner=runner,
+            params=runner.params("token_embed"),
+            tokenize_queries=runner.tokenizers.role("query"),
+            tokenize_documents=runner.tokenizers.role("document"),
+            compare=partial(maxsim_scores, device=runner.backbone.device),
+            settings=settings | {"similarity": "MaxSim"},
+        )
+    return _of_prompted_texts(runner, pair, settings)
+
+
+def _of_prompted_texts(runner: PoolingRunner, pair: PairConfig, settings: Mapping[str, str]) -> EncodedPairs:
+    query_prompt = _prompt(runner.spec, pair.query_prompt_name, QUERY_PROMPTS)
+    document_prompt = _prompt(runner.spec, pair.document_prompt_name, DOCUMENT_PROMPTS)
+    tokenize_queries = runner.tokenizers.texts(query_prompt)
+    is_alike = query_prompt == document_prompt
+    is_bi_encoder = runner.spec.score_type == "bi-encoder"
+    similarity = runner.spec.similarity if is_bi_encoder else "MaxSim"
+    return EncodedPairs(
+        runner=runner,
+        params=runner.params("embed" if is_bi_encoder else "token_embed"),
+        tokenize_queries=tokenize_queries,
+        tokenize_documents=tokenize_queries if is_alike else runner.tokenizers.texts(document_prompt),
+        compare=partial(similarities, similarity)
+        if is_bi_encoder
+        else partial(maxsim_scores, device=runner.backbone.device),
+        settings={
+            **settings,
+            "similarity": similarity,
+            "query_prompt": query_prompt,
+            "document_prompt": document_prompt,
+        },
+    )
+
+
+def _prompt(spec: ModelSpec, name: str | None, candidates: Sequence[str]) -> str:
+    if name is None:
+        name = next((candidate for candidate in candidates if candidate in spec.prompts), None)
+    return named_prompt(spec, name)
+
+
+def check_score(spec: ModelSpec, pair: PairConfig, pooler: PoolerConfig) -> None:
+    """See that a model scores pairs, and that it has a use for what it is told; needs no weights.
+
+    Args:
+        spec: what the model declares.
+        pair: the user's limits and prompts.
+        pooler: the user's changes to the output.
+
+    Raises:
+        ConfigError: it cannot, or has not; lists every problem.
+    """
+    if spec.score_type is None:
+        raise _no_score(spec)
+    problems = list(_pair_problems(spec, pair, pooler))
+    if problems:
+        raise ConfigError("; ".join(problems))
+    for name in (pair.query_prompt_name, pair.document_prompt_name):
+        named_prompt(spec, name)
+
+
+def _no_score(spec: ModelSpec) -> ConfigError:
+    if spec.kind in ("classifier", "cross-encoder"):
+        return ConfigError(
+            f"{spec.name} has {spec.num_labels} labels, so it gives no single score to a pair",
+            "score takes models with one label; `poolembed classify` gives the probability of each label",
+        )
+    return ConfigError(
+        f"{spec.name} is a {spec.kind} model and scores no pairs",
+        "score takes embedding models, cross-encoders, and late-interaction models",
+    )
+
+
+def _pair_problems(spec: ModelSpec, pair: PairConfig, pooler: PoolerConfig) -> Iterator[str]:
+    limits = [name for name, _ in _limits(pair)]
+    prompts = [name for name in ("query_prompt_name", "document_prompt_name") if getattr(pair, name)]
+    if spec.score_type != "cross-encoder":
+        raw = ["raw"] if pooler.use_activation is False else []
+        yield from (_foreign(spec, name, "cross-encoders") for name in (*limits, *raw))
+    else:
+        yield from _limit_problems(spec, pair)
+    if spec.score_type == "cross-encoder" or spec.late_interaction is not None:
+        yield from (_foreign(spec, name, "bi-encoders") for name in prompts)
+
+
+def _foreign(spec: ModelSpec, name: str, kind: str) -> str:
+    return f"--{name.replace('_', '-')} is for {kind}, and {spec.name} is a {spec.score_type}"
+
+
+def _limit_problems(spec: ModelSpec, pair: PairConfig) -> Iterator[str]:
+    for name, value in _limits(pair):
+        if isinstance(value, int) and value >= spec.max_length:
+            option = name.replace("_", "-")
+            yield f"--{option} must be below the {spec.max_length} tokens of a row, got {value}"
+    if pair.instruction is not None and spec.template is None:
+        yield f"--instruction: {spec.name} has no prompt that takes an instruction"
+
+
+def _limits(pair: PairConfig) -> Iterator[tuple[str, str | int]]:
+    """Yield what is set of what is for cross-encoders."""
+    for name in ("max_query_tokens", "max_document_tokens", "instruction"):
+        value = getattr(pair, name)
+        if value is not None:
+            yield name, value

@@ -1,0 +1,76 @@
+"""A run that is stopped from outside ends with the documented code and leaves nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.cli.conftest import ROWS, write
+
+pytestmark = pytest.mark.slow
+
+# Long enough for torch to be imported on a busy machine.
+PATIENCE_S = 240.0
+
+
+@pytest.fixture
+def running(root, folder, models):
+    """A run over many rows, which takes long."""
+    write(folder / "corpus.jsonl", ROWS * 2000)
+    command = [
+        sys.executable,
+        "-m",
+        "poolembed",
+        "embed",
+        "corpus.jsonl",
+        "--model",
+        str(models / "bert-mean"),
+    ]
+    # One row a batch, so that the run takes long.
+    command += ["--batch-tokens", "1", "--chunk-rows", "100"]
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+        process.kill()
+
+
+def wait_for_rows(process, folder):
+    """Wait until some rows stand in the temporary file."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        assert process.poll() is None, process.stderr.read()
+        if any(path.name != "corpus.jsonl" for path in folder.iterdir()):
+            return
+        time.sleep(0.05)
+    pytest.fail("no output was opened")
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_run_that_is_stopped_leaves_nothing_behind(running, folder, number, code, word):
+    wait_for_rows(running, folder)
+    running.send_signal(number)
+    stdout, stderr = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == code
+    assert stdout == ""
+    assert stderr == f"poolembed: {word}; no half-written output was left\n"
+    assert [path.name for path in folder.iterdir()] == ["corpus.jsonl"]
+
+
+def test_a_run_that_is_killed_leaves_no_output_and_the_next_one_works(running, folder, models, embed):
+    wait_for_rows(running, folder)
+    running.kill()
+    running.wait(timeout=PATIENCE_S)
+    assert not (folder / "corpus.embed.parquet").exists()
+    assert embed("corpus.jsonl", "--limit", 4).exit_code == 0
+    assert (folder / "corpus.embed.parquet").exists()

@@ -1,0 +1,289 @@
+"""Packed attention is each row's own attention, written out in float64 for one row and head at a time."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from transformers import AttentionInterface
+
+from poolembed.runner.attention import (
+    PACKED_ATTENTION,
+    PackedRows,
+    PackingError,
+    _Layer,
+    _varlen,
+    packed_attention,
+)
+
+HEAD_SIZE = 8
+
+# Sums of a few dozen float64 products in another order.
+FLOAT64 = {"rtol": 1e-12, "atol": 1e-12}
+
+
+class Layer(nn.Module):
+    """An attention layer, as far as an attention function looks at it."""
+
+    def __init__(self, *, is_causal=None, config=None):
+        super().__init__()
+        if is_causal is not None:
+            self.is_causal = is_causal
+        if config is not None:
+            self.config = config
+
+
+def packed_rows(lengths, **changes):
+    runs = []
+    for length in lengths:
+        if runs and runs[-1][1] == length:
+            runs[-1] = (runs[-1][0] + 1, length)
+        else:
+            runs.append((1, length))
+    return PackedRows(**{"runs": runs, "cu_seq_lens": None, "max_length": max(lengths)} | changes)
+
+
+def states(lengths, heads=4, kv_heads=4, *, seed=0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    shapes = [(1, count, sum(lengths), HEAD_SIZE) for count in (heads, kv_heads, kv_heads)]
+    return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]
+
+
+def sees(query, key, causal, window, num_seen):
+    """Whether a token of a row sees another one."""
+    near = window is None or abs(query - key) < window
+    return near and key < num_seen and (key <= query or not causal)
+
+
+def written_out(
+    q, k, v, lengths, *, scale=HEAD_SIZE**-0.5, causal=False, window=None, softcap=None, num_seen=None
+):
+    """Attention of each token of each row and head, as its definition says."""
+    heads, kv_heads = q.shape[1], k.shape[1]
+    output = torch.zeros(1, sum(lengths), heads, HEAD_SIZE, dtype=torch.float64)
+    start = 0
+    for length, limit in zip(lengths, num_seen or lengths, strict=True):
+        for head in range(heads):
+            kv_head = head * kv_heads // heads
+            for i in range(length):
+                keys = [j for j in range(length) if sees(i, j, causal, window, limit)]
+                scores = [float(q[0, head, start + i] @ k[0, kv_head, start + j]) * scale for j in keys]
+                if softcap is not None:
+                    scores = [math.tanh(score / softcap) * softcap for score in scores]
+                weights = torch.tensor(scores, dtype=torch.float64).softmax(0)
+                output[0, start + i, head] = sum(
+                    weight * v[0, kv_head, start + j].double()
+                    for weight, j in zip(weights, keys, strict=True)
+                )
+        start += length
+    return output
+
+
+LENGTHS = st.lists(st.integers(1, 9), min_size=1, max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=LENGTHS,
+    heads=st.sampled_from([(4, 4), (4, 2), (4, 1)]),
+    causal=st.booleans(),
+    window=st.sampled_from([None, 1, 3, 8, 100]),
+    seed=st.integers(0, 99),
+)
+def test_each_row_attends_to_itself_alone(lengths, heads, causal, window, seed):
+    q, k, v = states(lengths, *heads, seed=seed)
+    output, weights = packed_attention(
+        Layer(), q, k, v, None, packed_rows=packed_rows(lengths), is_causal=causal, sliding_window=window
+    )
+    torch.testing.assert_close(output, written_out(q, k, v, lengths, causal=causal, window=window), **FLOAT64)
+    assert weights is None
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    lengths=LENGTHS,
+    heads=st.sampled_from([(4, 4), (4, 2)]),
+    causal=st.booleans(),
+    window=st.sampled_from([None, 3]),
+)
+def test_scores_are_capped_softly(lengths, heads, causal, window):
+    q, k, v = states(lengths, *heads)
+    output, _ = packed_attention(
+        Layer(),
+        q,
+        k,
+        v,
+        None,
+        packed_rows=packed_rows(lengths),
+        is_causal=causal,
+        sliding_window=window,
+        softcap=0.5,
+    )
+    expected = written_out(q, k, v, lengths, causal=causal, window=window, softcap=0.5)
+    # The softmax of capped scores runs in float32 whatever the states are, as transformers does.
+    torch.testing.assert_close(output, expected, rtol=1e-5, atol=1e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    lengths=LENGTHS,
+    causal=st.booleans(),
+    softcap=st.sampled_from([None, 2.0]),
+    random=st.randoms(use_true_random=False),
+)
+def test_tokens_that_are_not_to_be_seen_are_not(lengths, causal, softcap, random):
+    num_seen = [random.randint(1, length) for length in lengths]
+    q, k, v = states(lengths)
+    rows = packed_rows(lengths, seen_lengths=torch.tensor(num_seen))
+    output, _ = packed_attention(Layer(), q, k, v, None, packed_rows=rows, is_causal=causal, softcap=softcap)
+    expected = written_out(q, k, v, lengths, causal=causal, softcap=softcap, num_seen=num_seen)
+    tolerance = FLOAT64 if softcap is None else {"rtol": 1e-5, "atol": 1e-5}
+    torch.testing.assert_close(output, expected, **tolerance)
+
+
+def test_a_window_and_unseen_tokens_hold_together():
+    q, k, v = states([9, 9])
+    rows = packed_rows([9, 9], seen_lengths=torch.tensor([6, 9]))
+    output, _ = packed_attention(Layer(), q, k, v, None, packed_rows=rows, is_causal=False, sliding_window=4)
+    expected = written_out(q, k, v, [9, 9], window=4, num_seen=[6, 9])
+    torch.testing.assert_close(output, expected, **FLOAT64)
+
+
+def test_a_layers_own_scale_is_used():
+    q, k, v = states([5, 3])
+    output, _ = packed_attention(
+        Layer(), q, k, v, None, packed_rows=packed_rows([5, 3]), is_causal=False, scaling=0.7
+    )
+    torch.testing.assert_close(output, written_out(q, k, v, [5, 3], scale=0.7), **FLOAT64)
+
+
+@pytest.mark.parametrize(
+    ("layer", "causal"),
+    [
+        (Layer(), True),
+        (Layer(is_causal=True), True),
+        (Layer(is_causal=False), False),
+        (Layer(is_causal=True, config=SimpleNamespace(is_causal=False)), False),
+        (Layer(is_causal=True, config=SimpleNamespace(is_causal=None)), True),
+        (Layer(is_causal=False, config=SimpleNamespace(is_causal=True)), False),
+    ],
+    ids=["nothing said", "causal", "not causal", "config says no", "config says nothing", "config says yes"],
+)
+def test_the_layer_says_whether_it_is_causal_where_the_call_does_not(layer, causal):
+    q, k, v = states([6])
+    output, _ = packed_attention(layer, q, k, v, None, packed_rows=packed_rows([6]))
+    torch.testing.assert_close(output, written_out(q, k, v, [6], causal=causal), **FLOAT64)
+
+
+def test_the_call_wins_over_the_layer():
+    q, k, v = states([6])
+    output, _ = packed_attention(
+        Layer(is_causal=True), q, k, v, None, packed_rows=packed_rows([6]), is_causal=False
+    )
+    torch.testing.assert_close(output, written_out(q, k, v, [6], causal=False), **FLOAT64)
+
+
+def test_every_call_is_counted():
+    q, k, v = states([2, 2, 1])
+    rows = packed_rows([2, 2, 1])
+    for _ in range(3):
+        packed_attention(Layer(), q, k, v, None, packed_rows=rows)
+    assert rows.num_calls == 3
+
+
+def test_a_model_that_drops_the_boundaries_is_refused():
+    q, k, v = states([4])
+    with pytest.raises(PackingError, match="boundaries"):
+        packed_attention(Layer(), q, k, v, None)
+
+
+def test_a_model_that_makes_a_batch_of_several_is_refused():
+    q, k, v = (state.expand(2, -1, -1, -1) for state in states([4]))
+    with pytest.raises(PackingError, match="boundaries"):
+        packed_attention(Layer(), q, k, v, None, packed_rows=packed_rows([4]))
+
+
+@pytest.mark.parametrize("name", ["position_bias", "s_aux", "head_mask"])
+def test_a_layer_with_a_bias_of_its_own_is_refused(name):
+    q, k, v = states([4])
+    with pytest.raises(PackingError, match=name):
+        packed_attention(Layer(), q, k, v, None, packed_rows=packed_rows([4]), **{name: torch.zeros(4)})
+
+
+def test_a_model_with_a_mask_of_its_own_is_refused():
+    q, k, v = states([4])
+    with pytest.raises(PackingError, match="mask of its own"):
+        packed_attention(Layer(), q, k, v, torch.zeros(1, 1, 4, 4), packed_rows=packed_rows([4]))
+
+
+def test_transformers_finds_the_function_by_its_name():
+    assert AttentionInterface()[PACKED_ATTENTION] is packed_attention
+
+
+def varlen_kernel(q, k, v, cu_q, cu_k, max_q, max_k, *, scale, window_size, enable_gqa, seqused_k):
+    """What torch documents for `varlen_attn`, for one window; -1 is no limit on that side."""
+    assert torch.equal(cu_q, cu_k)
+    assert max_q == max_k == int(cu_q.diff().max())
+    assert enable_gqa == (q.shape[1] != k.shape[1])
+    k, v = (states.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for states in (k, v))
+    scores = torch.einsum("qhd,khd->hqk", q, k) * scale
+    position = torch.arange(len(q))
+    row = torch.bucketize(position, cu_q[1:], right=True)
+    distance = position[None, :] - position[:, None]
+    left, right = (side if side >= 0 else len(q) for side in window_size)
+    allowed = (row[:, None] == row[None, :]) & (distance >= -left) & (distance <= right)
+    if seqused_k is not None:
+        allowed &= ((position - cu_k[row]) < seqused_k[row])[None, :]
+    return torch.einsum("hqk,khd->qhd", scores.masked_fill(~allowed, float("-inf")).softmax(-1), v)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("window", [None, 1, 3])
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_a_kernel_for_unequal_rows_is_told_what_the_layer_asks_for(causal, window, kv_heads):
+    lengths = [7, 7, 4, 1]
+    bounds = torch.tensor([0, 7, 14, 18, 19], dtype=torch.int32)
+    q, k, v = states(lengths, 4, kv_heads)
+    layer = _Layer(scale=0.3, causal=causal, window=window, softcap=None)
+    packed = tuple(state[0].transpose(0, 1) for state in (q, k, v))
+    output = _varlen(varlen_kernel, packed, packed_rows(lengths, cu_seq_lens=bounds), layer)
+    expected = written_out(q, k, v, lengths, scale=0.3, causal=causal, window=window)
+    torch.testing.assert_close(output[None], expected, **FLOAT64)
+
+
+def test_a_kernel_for_unequal_rows_is_told_which_tokens_are_not_seen():
+    lengths, num_seen = [7, 7, 4, 1], [3, 7, 2, 1]
+    bounds = torch.tensor([0, 7, 14, 18, 19], dtype=torch.int32)
+    q, k, v = states(lengths)
+    rows = packed_rows(lengths, cu_seq_lens=bounds, seen_lengths=torch.tensor(num_seen, dtype=torch.int32))
+    layer = _Layer(scale=0.3, causal=False, window=None, softcap=None)
+    output = _varlen(varlen_kernel, tuple(state[0].transpose(0, 1) for state in (q, k, v)), rows, layer)
+    expected = written_out(q, k, v, lengths, scale=0.3, num_seen=num_seen)
+    torch.testing.assert_close(output[None], expected, **FLOAT64)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("window", [None, 3])
+def test_the_kernel_for_unequal_rows_agrees_with_the_definition(dtype, causal, window):
+    lengths = [9, 9, 5, 1]
+    on_cpu = states(lengths, 4, 2, dtype=dtype)
+    q, k, v = (state.cuda() for state in on_cpu)
+    bounds = torch.tensor([0, 9, 18, 23, 24], dtype=torch.int32, device="cuda")
+    output, _ = packed_attention(
+        Layer(),
+        q,
+        k,
+        v,
+        None,
+        packed_rows=packed_rows(lengths, cu_seq_lens=bounds),
+        is_causal=causal,
+        sliding_window=window,
+    )
+    expected = written_out(*on_cpu, lengths, causal=causal, window=window)
+    # Half precision has 8 (bfloat16) or 11 significant bits.
+    torch.testing.assert_close(output.cpu().double(), expected, rtol=2e-2, atol=2e-2)

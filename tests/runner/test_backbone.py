@@ -1,0 +1,126 @@
+"""Hidden states of a batch are those of each row alone, by transformers' own eager attention."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoModelForTextEncoding
+
+from poolembed.runner.backbone import Backbone
+from poolembed.runner.packing import TokenizedRows, pack
+
+# float32 hidden states after a few layers, sums in another order: the limit that the zoo's notes give.
+TOLERANCE = {"rtol": 0, "atol": 1e-4}
+
+PACKED = [
+    "bert-mean",
+    "roberta-mean",
+    "xlmroberta-cls",
+    "distilbert-mean",
+    "electra-cls",
+    "modernbert-cls",
+    "nomic-bert-mean",
+    "llama-last",
+    "mistral-last",
+    "qwen2-last",
+    "qwen3-last",
+    "gemma3-bidirectional",
+    "bert-mean-fp16",
+]
+EQUAL_LENGTH = ["mpnet-mean", "deberta-v2-mean", "t5-encoder-mean"]
+
+# Two rows of one length, one longer than the windows of the zoo (32 and 64), one of a single token.
+LENGTHS = (150, 40, 40, 9, 1)
+
+
+def random_rows(lengths, vocab_size, *, seed=1):
+    return TokenizedRows(
+        token_ids=np.random.default_rng(seed).integers(10, vocab_size, sum(lengths)),
+        lengths=np.asarray(lengths, np.int64),
+        truncated=np.zeros(len(lengths), np.bool_),
+    )
+
+
+@pytest.fixture(scope="module")
+def alone(models):
+    """Return the hidden states of token ids alone, by a model loaded for this test."""
+    loaded = {}
+
+    def run(family, ids):
+        if family not in loaded:
+            auto = AutoModelForTextEncoding if family.startswith("t5") else AutoModel
+            loaded[family] = auto.from_pretrained(
+                models / family, attn_implementation="eager", dtype=torch.float32
+            ).eval()
+        with torch.inference_mode():
+            return loaded[family](input_ids=torch.as_tensor(ids)[None]).last_hidden_state[0]
+
+    return run
+
+
+def batches_of(backbone, rows):
+    """One batch of everything, or one for each length."""
+    if backbone.path == "packed":
+        return [pack(rows, np.arange(len(rows.lengths)))]
+    return [pack(rows, np.flatnonzero(rows.lengths == length)) for length in np.unique(rows.lengths)]
+
+
+@pytest.mark.parametrize("family", PACKED + EQUAL_LENGTH)
+def test_a_batch_gives_each_row_the_hidden_states_it_has_alone(family, runner_of, alone):
+    backbone = runner_of(family).backbone
+    assert backbone.path == ("packed" if family in PACKED else "equal-length")
+    rows = random_rows(LENGTHS, backbone.model.get_input_embeddings().num_embeddings)
+    row_ids = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
+    for batch in batches_of(backbone, rows):
+        hidden_states = backbone.forward(batch)
+        assert hidden_states.shape == (batch.num_tokens, backbone.hidden_size)
+        split = hidden_states.split(batch.lengths.tolist())
+        for row, states in zip(batch.rows.tolist(), split, strict=True):
+            torch.testing.assert_close(states, alone(family, row_ids[row]), **TOLERANCE)
+
+
+@pytest.mark.parametrize("family", ["roberta-mean", "xlmroberta-cls"])
+def test_a_pad_token_inside_a_text_has_the_position_that_transformers_gives_it(family, runner_of, alone):
+    runner = runner_of(family)
+    rows = random_rows((12, 12, 5), runner.backbone.model.get_input_embeddings().num_embeddings)
+    rows.token_ids[[3, 4, 20, 24, 28]] = runner.backbone.model.config.pad_token_id
+    hidden_states = runner.backbone.forward(pack(rows, np.arange(3)))
+    row_ids = np.split(rows.token_ids, np.cumsum(rows.lengths)[:-1])
+    for ids, states in zip(row_ids, hidden_states.split([12, 12, 5]), strict=True):
+        # Without a mask, transformers sees the pad tokens as part of the text, as the packed path does.
+        torch.testing.assert_close(states, alone(family, ids), **TOLERANCE)
+
+
+def test_the_segments_of_pairs_reach_the_model(runner_of):
+    backbone = runner_of("bert-mean").backbone
+    rows = random_rows((8, 6), backbone.model.get_input_embeddings().num_embeddings)
+    types = np.asarray([0] * 4 + [1] * 4 + [0] * 3 + [1] * 3)
+    typed = TokenizedRows(rows.token_ids, rows.lengths, rows.truncated, token_type_ids=types)
+    hidden_states = backbone.forward(pack(typed, np.arange(2)))
+    backbone.use_path("equal-length")
+    try:
+        alone = torch.cat([backbone.forward(pack(typed, np.asarray([row]))) for row in range(2)])
+        untyped = backbone.forward(pack(rows, np.asarray([0])))
+    finally:
+        backbone.use_path("packed")
+    torch.testing.assert_close(hidden_states, alone, **TOLERANCE)
+    assert (hidden_states[:8] - untyped).abs().max() > 1e-2
+
+
+def test_a_path_can_be_changed_and_changed_back(models):
+    model = AutoModel.from_pretrained(models / "bert-mean").eval()
+    backbone = Backbone(model, torch.device("cpu"))
+    assert backbone.path == "equal-length"
+    batch = pack(random_rows((20, 20), 900), np.arange(2))
+    first = backbone.forward(batch)
+    backbone.use_path("packed")
+    packed, num_calls = backbone.count_packed_calls(batch)
+    assert num_calls == model.config.num_hidden_layers
+    torch.testing.assert_close(packed, first, **TOLERANCE)
+    backbone.use_path("equal-length")
+    assert model.config._attn_implementation == backbone.own_attention
+    torch.testing.assert_close(backbone.forward(batch), first)
+
+
+def test_no_gradient_is_kept(runner_of):
+    backbone = runner_of("bert-mean").backbone
+    assert backbone.forward(pack(random_rows((4,), 900), np.asarray([0]))).is_inference()

@@ -1,0 +1,151 @@
+"""The self-check lets a model run packed only where that is right: planted faults are refused."""
+
+import pytest
+import torch
+from torch import nn
+from transformers import AutoModel
+
+from poolembed.errors import ModelError
+from poolembed.runner.backbone import Backbone
+from poolembed.runner.packing import positions_in_rows
+from poolembed.runner.self_check import TOLERANCES, self_check
+
+CPU = torch.device("cpu")
+
+
+def load(models, family, **settings):
+    return AutoModel.from_pretrained(models / family, **settings).eval()
+
+
+def check(backbone, max_length=512):
+    return self_check(backbone, max_length=max_length, special_ids=frozenset(range(5)))
+
+
+class Wrapped(nn.Module):
+    """A model that changes what it hands on; everything else is the model's."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.inner = model
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.inner, name)
+
+
+class DropsBoundaries(Wrapped):
+    def forward(self, input_ids, token_type_ids=None, packed_rows=None, **rest):
+        return self.inner(input_ids=input_ids, token_type_ids=token_type_ids, **rest)
+
+
+class TakesAllForOneRow(Wrapped):
+    def forward(self, input_ids, token_type_ids=None, packed_rows=None, **rest):
+        if packed_rows is not None:
+            packed_rows.runs = [(1, input_ids.shape[1])]
+            rest["packed_rows"] = packed_rows
+        return self.inner(input_ids=input_ids, token_type_ids=token_type_ids, **rest)
+
+
+class NeverCallsIt(Wrapped):
+    """As packed, but a row at a time through the attention that the model was loaded with."""
+
+    def forward(self, input_ids, token_type_ids=None, packed_rows=None, position_ids=None, **rest):
+        if packed_rows is None:
+            return self.inner(input_ids=input_ids, **rest)
+        lengths = [length for count, length in packed_rows.runs for _ in range(count)]
+        self.inner.set_attn_implementation("sdpa")
+        rows = [self.inner(input_ids=ids[None]) for ids in input_ids[0].split(lengths)]
+        rows[0].last_hidden_state = torch.cat([row.last_hidden_state for row in rows], dim=1)
+        return rows[0]
+
+
+class RefusesSilently(Wrapped):
+    def forward(self, input_ids, token_type_ids=None, packed_rows=None, **rest):
+        if packed_rows is not None:
+            raise RuntimeError
+        return self.inner(input_ids=input_ids, token_type_ids=token_type_ids, **rest)
+
+
+class RestartsAtZero(Backbone):
+    """Gives every row positions from 0, as BERT wants them and RoBERTa does not."""
+
+    def _positions(self, batch):
+        return positions_in_rows(batch.lengths)
+
+
+def test_a_sound_model_is_packed(models):
+    backbone = Backbone(load(models, "bert-mean"), CPU)
+    verdict = check(backbone)
+    assert (verdict.path, verdict.reason) == ("packed", None)
+    assert backbone.path == "packed"
+    assert verdict.max_difference is not None
+    # Two orders of magnitude below the limit, three below the smallest fault that was seen.
+    assert verdict.max_difference < TOLERANCES[torch.float32] / 20
+
+
+@pytest.mark.parametrize("family", ["roberta-mean", "xlmroberta-cls"])
+def test_positions_that_restart_at_zero_are_refused_for_roberta(models, family):
+    backbone = RestartsAtZero(load(models, family), CPU)
+    verdict = check(backbone)
+    assert verdict.path == backbone.path == "equal-length"
+    assert verdict.max_difference is not None
+    assert verdict.max_difference > 1e-3
+    assert verdict.reason is not None
+    assert verdict.reason.startswith("packed rows differ from single rows by")
+
+
+def test_rows_that_see_each_other_are_refused(models):
+    verdict = check(Backbone(TakesAllForOneRow(load(models, "bert-mean")), CPU))
+    assert verdict.path == "equal-length"
+    assert verdict.max_difference is not None
+    assert verdict.max_difference > 1e-3
+
+
+def test_a_model_that_drops_the_boundaries_is_refused(models):
+    verdict = check(Backbone(DropsBoundaries(load(models, "bert-mean")), CPU))
+    assert (verdict.path, verdict.max_difference) == ("equal-length", None)
+    assert verdict.reason == "the model does not hand the rows' boundaries to its attention layers"
+
+
+def test_a_model_that_never_calls_the_function_is_refused_even_if_its_numbers_are_right(models):
+    verdict = check(Backbone(NeverCallsIt(load(models, "bert-mean")), CPU))
+    assert verdict.path == "equal-length"
+    assert verdict.reason == "the model never calls a replaceable attention function"
+
+
+def test_an_error_without_words_is_told_by_its_name(models):
+    verdict = check(Backbone(RefusesSilently(load(models, "bert-mean")), CPU))
+    assert (verdict.path, verdict.reason) == ("equal-length", "RuntimeError")
+
+
+@pytest.mark.parametrize("family", ["mpnet-mean", "deberta-v2-mean"])
+def test_models_with_relative_positions_run_at_equal_length(models, family):
+    backbone = Backbone(load(models, family), CPU)
+    verdict = check(backbone)
+    assert verdict.path == backbone.path == "equal-length"
+    assert verdict.reason
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_damaged_weights_are_an_error(models, value):
+    model = load(models, "bert-mean")
+    with torch.no_grad():
+        model.encoder.layer[0].output.dense.weight[0, 0] = value
+    with pytest.raises(ModelError, match="not finite for random tokens"):
+        check(Backbone(model, CPU))
+
+
+def test_a_short_model_is_checked_with_short_rows(models):
+    model = load(models, "bert-mean")
+    verdict = check(Backbone(model, CPU), max_length=3)
+    assert verdict.path == "packed"
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_checked_with_its_own_tolerance(models, dtype):
+    verdict = check(Backbone(load(models, "bert-mean", dtype=dtype), CPU))
+    assert verdict.path == "packed"
+    assert verdict.max_difference is not None
+    assert verdict.max_difference <= TOLERANCES[dtype]
