@@ -117,15 +117,23 @@ TEXT_OPTIONS = (
 )
 """For commands that read one text a row."""
 
+_QUERY_FIELD = option(
+    "--query-field", metavar="NAME", help="Column with the query; else by a known pair of names, see above."
+)
+
 PAIR_COLUMN_OPTIONS = (
-    option(
-        "--query-field",
-        metavar="NAME",
-        help="Column with the query; else by a known pair of names, see above.",
-    ),
+    _QUERY_FIELD,
     option("--document-field", metavar="NAME", help="Column with the document; else by that pair of names."),
 )
 """For commands that read a query and a document in each row."""
+
+LIST_COLUMN_OPTIONS = (
+    _QUERY_FIELD,
+    option(
+        "--documents-field", metavar="NAME", help="Column with the documents; else by that pair of names."
+    ),
+)
+"""For commands that read a query and a list of documents in each row."""
 
 LONG_TEXT_OPTIONS = (
     option(
