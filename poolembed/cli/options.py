@@ -255,7 +255,7 @@ ROW_OPTIONS = tuple(one for one in SHARED_OPTIONS if one not in (*PROMPT_OPTIONS
 
 
 def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = TaskConfig) -> JobConfig:
-    """Sort the values of options into the records that hold them, and check them.
+    """Return a job, with the values of options in the records that hold them, checked.
 
     Args:
         command: the command's name.

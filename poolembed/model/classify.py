@@ -11,7 +11,7 @@ import numpy.typing as npt
 from poolembed.config import ClassifyConfig
 from poolembed.errors import ConfigError
 from poolembed.model.long_text import LongTexts, Tokens
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import ColumnData, Ragged, ResultColumn
 from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner, request
 
@@ -55,7 +55,7 @@ def check_classify(
 
 
 @dataclass(frozen=True, slots=True)
-class Classify:
+class Classify(Operation):
     """Gives each text its class, with all probabilities or the best few.
 
     Attributes:

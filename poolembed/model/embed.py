@@ -10,7 +10,7 @@ import numpy.typing as npt
 from poolembed.config import RANGED_DTYPES, EmbedConfig
 from poolembed.errors import ConfigError, InputError
 from poolembed.model.long_text import LongTexts, Tokens
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.model.quantize import Ranges, check_size, quantize, stored_type
 from poolembed.results import ResultColumn
 from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner, RowFailure, request
@@ -41,7 +41,7 @@ def check_embed(spec: ModelSpec, config: EmbedConfig, given: PoolingParams | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Embed:
+class Embed(Operation):
     """Gives each text one vector.
 
     Attributes:

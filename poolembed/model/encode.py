@@ -7,14 +7,14 @@ from typing import Self
 import numpy as np
 
 from poolembed.errors import ConfigError
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import Ragged, ResultColumn
 from poolembed.runner import PoolingParams, PoolingRunner, TokenizedRows
 from poolembed.tasks import check_task
 
 
 @dataclass(frozen=True, slots=True)
-class Encode:
+class Encode(Operation):
     """Gives each text the pooled data of a task.
 
     Attributes:

@@ -69,7 +69,12 @@ class LongTexts:
         return self.runner.tokenizers.texts(self.prompt)(texts)
 
     def pool(self, tokens: Tokens, on_batch: OnBatch | None = None) -> PooledTexts:
-        """Compute the result of every text that `tokenize` was given."""
+        """Return the result of every text that `tokenize` was given.
+
+        Args:
+            tokens: what `tokenize` made of them.
+            on_batch: told after each batch how many rows and tokens it had.
+        """
         if isinstance(tokens, Windows):
             return self._pool_windows(tokens, on_batch)
         pooled = self.runner.pool(tokens, self.params, on_batch)

@@ -65,4 +65,12 @@ class Operation(Protocol):
         """Turn the texts of some rows into tokens."""
 
     def compute(self, tokens: Any, on_batch: OnBatch | None = None) -> Outcome:  # noqa: ANN401
-        """Compute the results of the rows whose `tokens` are given; `on_batch` hears of each batch."""
+        """Compute the results of the rows that `tokenize` was given.
+
+        Args:
+            tokens: what `tokenize` made of them.
+            on_batch: told after each batch how many rows and tokens it had.
+
+        Returns:
+            One result a row, in the order of the rows.
+        """

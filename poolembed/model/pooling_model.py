@@ -1,9 +1,8 @@
 """`PoolingModel`: a model in memory, for programs that have their texts at hand."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +20,18 @@ from poolembed.config import (
     RewardConfig,
     Role,
     SparseConfig,
+    TaskConfig,
     TokenEmbedConfig,
 )
-from poolembed.errors import ConfigError, InputError
+from poolembed.errors import ConfigError
+from poolembed.model.calls import joined, outcomes_of
 from poolembed.model.classify import Classify
 from poolembed.model.embed import Embed
 from poolembed.model.encode import Encode
-from poolembed.model.inputs import chunks_of
-from poolembed.model.operation import Operation, Outcome
 from poolembed.model.records import Classification, classifications, matrices, weights_by_token
 from poolembed.model.reward import Reward
 from poolembed.model.sparse import Sparse
-from poolembed.model.token_embed import TokenEmbed
+from poolembed.model.token_embed import TokenEmbed, refuse_prompt
 from poolembed.runner import PoolingParams, PoolingRunner, load_runner, named_prompt
 
 Array = npt.NDArray[np.float32]
@@ -44,8 +43,9 @@ _log = logging.getLogger("poolembed")
 class PoolingModel:
     """A loaded model: texts in, arrays and small records out, in the order of the texts.
 
-    Every method takes any iterable of strings, computes it in chunks of 8192, and keeps only results. A
-    text without a result ends the call with an InputError that names its number.
+    Every method takes any iterable of strings, computes it in chunks of 8192, and keeps only results. It
+    raises a ConfigError where the model cannot do what is asked, and an InputError that names the number
+    of a text that is no string or has no result.
 
         from poolembed import PoolingModel
         model = PoolingModel()
@@ -80,9 +80,7 @@ class PoolingModel:
             device=config.device if device == "auto" else device,
             dtype=config.dtype if dtype == "auto" else dtype,
         )
-        problems = config.check()
-        if problems:
-            raise ConfigError("; ".join(problems))
+        _check(config)
         self._prompt, self._prompt_name = config.prompt, config.prompt_name
         self.runner: PoolingRunner = load_runner(config, _with_task(pooler_config, task))
         for warning in self.runner.warnings:
@@ -105,15 +103,12 @@ class PoolingModel:
 
         Returns:
             Shape (num_texts, size), float32; (0, size) where there are no texts.
-
-        Raises:
-            ConfigError: the model gives no vectors, or not as asked.
-            InputError: a text is no string or has no vector.
         """
         config = EmbedConfig(on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens)
+        _check(config)
         operation = Embed.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
         empty = np.zeros((0, self.runner.result_size(operation.params)), np.float32)
-        return _joined(empty, (outcome.columns["embedding"] for outcome in _run(operation, texts)))
+        return joined(empty, (outcome.columns["embedding"] for outcome in outcomes_of(operation, texts)))
 
     def classify(
         self,
@@ -129,21 +124,18 @@ class PoolingModel:
             pooling_params: `use_activation`; one for all texts.
             threshold: models of several labels: probability from which a class counts; None takes 0.5.
             long_texts: what becomes of texts over the maximum length.
-
-        Raises:
-            ConfigError: the model has no classes, or not as asked.
-            InputError: a text is no string or has no result.
         """
         config = ClassifyConfig(
             threshold=threshold, on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens
         )
+        _check(config)
         operation = Classify.of(self.runner, self._prompt_of(None), config, pooling_params)
         if operation.gives_values:
             raise ConfigError(
                 f"{self.runner.spec.name} gives values, not classes (regression)",
                 'read them with encode(texts, "classify")',
             )
-        return [record for outcome in _run(operation, texts) for record in classifications(outcome)]
+        return [record for outcome in outcomes_of(operation, texts) for record in classifications(outcome)]
 
     def sparse(
         self,
@@ -159,15 +151,11 @@ class PoolingModel:
             top_k: keep the heaviest only; at least 1.
             pooling_params: nothing in it has a meaning but the task.
             prompt_name: a prompt that the model declares; None takes its default.
-
-        Raises:
-            ConfigError: the model gives no weights for tokens.
-            InputError: a text is no string or has no result.
         """
-        operation = Sparse.of(
-            self.runner, self._prompt_of(prompt_name), SparseConfig(top_k=top_k), pooling_params
-        )
-        return [weights for outcome in _run(operation, texts) for weights in weights_by_token(outcome)]
+        config = SparseConfig(top_k=top_k)
+        _check(config)
+        operation = Sparse.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
+        return [weights for outcome in outcomes_of(operation, texts) for weights in weights_by_token(outcome)]
 
     def token_embed(
         self,
@@ -183,15 +171,14 @@ class PoolingModel:
             pooling_params: `use_activation`, `dimensions`, `late_chunking_params`; one for all texts.
             prompt_name: a prompt that the model declares; None takes its default.
             role: `query` or `document`, for models of late interaction; None takes `document`.
-
-        Raises:
-            ConfigError: the model gives no token vectors, or not as asked.
-            InputError: a text is no string or has no result.
         """
-        operation = TokenEmbed.of(
-            self.runner, self._prompt_of(prompt_name), TokenEmbedConfig(role=role), pooling_params
-        )
-        return [matrix for outcome in _run(operation, texts) for matrix in matrices(outcome, "embeddings")]
+        config = TokenEmbedConfig(role=role)
+        _check(config)
+        refuse_prompt(self.runner.spec, prompt_name)
+        operation = TokenEmbed.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
+        return [
+            matrix for outcome in outcomes_of(operation, texts) for matrix in matrices(outcome, "embeddings")
+        ]
 
     def reward(
         self,
@@ -209,15 +196,13 @@ class PoolingModel:
         Returns:
             `sequence`: shape (num_texts,), float32. Else one array a text, shape (num_rewards,), or
             (num_rewards, num_labels) where no output means `good`.
-
-        Raises:
-            ConfigError: the model gives no rewards, or none of that kind.
-            InputError: a text is no string or has no result.
         """
-        operation = Reward.of(self.runner, self._prompt_of(None), RewardConfig(level=level), pooling_params)
-        outcomes = _run(operation, texts)
+        config = RewardConfig(level=level)
+        _check(config)
+        operation = Reward.of(self.runner, self._prompt_of(None), config, pooling_params)
+        outcomes = outcomes_of(operation, texts)
         if operation.level == "sequence":
-            return _joined(np.zeros(0, np.float32), (outcome.columns["reward"] for outcome in outcomes))
+            return joined(np.zeros(0, np.float32), (outcome.columns["reward"] for outcome in outcomes))
         return [rewards for outcome in outcomes for rewards in matrices(outcome, "rewards")]
 
     def encode(
@@ -238,22 +223,24 @@ class PoolingModel:
         Returns:
             Tasks of a text: shape (num_texts, size), float32. Tasks of tokens: one array a text, shape
             (num_tokens, size).
-
-        Raises:
-            ConfigError: no task is named, or one that the model cannot do.
-            InputError: a text is no string or has no result.
         """
         operation = Encode.of(self.runner, self._prompt_of(prompt_name), pooling_task, pooling_params)
-        outcomes = _run(operation, texts)
+        outcomes = outcomes_of(operation, texts)
         if operation.gives_rows:
             empty = np.zeros((0, self.runner.result_size(operation.params)), np.float32)
-            return _joined(empty, (outcome.columns["data"] for outcome in outcomes))
+            return joined(empty, (outcome.columns["data"] for outcome in outcomes))
         return [matrix for outcome in outcomes for matrix in matrices(outcome, "data")]
 
     def _prompt_of(self, name: str | None) -> str:
         if name is None and self._prompt is not None:
             return self._prompt
         return named_prompt(self.runner.spec, name or self._prompt_name)
+
+
+def _check(config: ModelConfig | TaskConfig) -> None:
+    problems = config.check()
+    if problems:
+        raise ConfigError("; ".join(problems))
 
 
 def _with_task(pooler_config: PoolerConfig | None, task: str | None) -> PoolerConfig:
@@ -263,17 +250,3 @@ def _with_task(pooler_config: PoolerConfig | None, task: str | None) -> PoolerCo
     if config.task not in (None, task):
         raise ConfigError(f"task {task!r} and PoolerConfig(task={config.task!r}) contradict each other")
     return replace(config, task=task)
-
-
-def _run(operation: Operation, texts: Iterable[str]) -> Iterator[Outcome]:
-    """Compute chunk after chunk; the first text without a result ends it."""
-    for first, chunk in chunks_of(texts):
-        outcome = operation.compute(operation.tokenize({"text": chunk}))
-        if outcome.failures:
-            row = min(outcome.failures)
-            raise InputError(f"text {first + row}: {outcome.failures[row].message}")
-        yield outcome
-
-
-def _joined(empty: Array, parts: Iterable[object]) -> Array:
-    return np.concatenate([empty, *(cast(Array, part) for part in parts)])

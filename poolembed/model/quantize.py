@@ -65,6 +65,10 @@ class Ranges:
 def check_size(size: int, dtype: OutputDType) -> None:
     """Refuse vectors that do not fill whole bytes.
 
+    Args:
+        size: dimensions of a vector.
+        dtype: type that they are to be stored in.
+
     Raises:
         ConfigError: eight dimensions go into a byte, and `size` is no multiple of 8.
     """
@@ -76,7 +80,7 @@ def check_size(size: int, dtype: OutputDType) -> None:
 
 
 def stored_type(size: int, dtype: OutputDType) -> tuple[str, int]:
-    """Return numpy type and length of a stored vector of `size` dimensions."""
+    """Return numpy type and length of a stored vector of `size` dimensions, stored as `dtype` says."""
     return (_PACKED[dtype], size // 8) if dtype in _PACKED else (dtype, size)
 
 

@@ -56,7 +56,7 @@ def weights_by_token(outcome: Outcome) -> Iterator[dict[str, float]]:
 
 
 def matrices(outcome: Outcome, column: str) -> Iterator[npt.NDArray[np.float32]]:
-    """Yield the values of each row of a list column, shape (num_values,) or (num_values, size)."""
+    """Yield a list `column` of an `outcome` row by row, shape (num_values,) or (num_values, size)."""
     yield from _slices(outcome.columns[column])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from poolembed.config import Level, RewardConfig
 from poolembed.errors import ConfigError
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import ColumnData, Ragged, ResultColumn
 from poolembed.runner import ModelSpec, PooledRows, PoolingParams, PoolingRunner, TokenizedRows, request
 from poolembed.tasks import PoolingTask
@@ -36,6 +36,10 @@ def levels_of(spec: ModelSpec) -> tuple[Level, ...]:
 
 def level_of(spec: ModelSpec, config: RewardConfig) -> Level:
     """Return what is rewarded.
+
+    Args:
+        spec: what the model declares.
+        config: what the user chose.
 
     Raises:
         ConfigError: the model gives no rewards, or none of that kind.
@@ -73,7 +77,7 @@ def check_reward(spec: ModelSpec, config: RewardConfig, given: PoolingParams | N
 
 
 @dataclass(frozen=True, slots=True)
-class Reward:
+class Reward(Operation):
     """Gives each text its reward or rewards.
 
     Attributes:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from poolembed.config import SparseConfig
 from poolembed.errors import ConfigError
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import Ragged, ResultColumn
 from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner, RowFailure, TokenizedRows, request
 
@@ -59,7 +59,7 @@ def check_sparse(spec: ModelSpec, config: SparseConfig, given: PoolingParams | N
 
 
 @dataclass(frozen=True, slots=True)
-class Sparse:
+class Sparse(Operation):
     """Gives each text the weights of the tokens that matter.
 
     Attributes:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from poolembed.config import Role, TokenEmbedConfig
 from poolembed.errors import ConfigError
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import ColumnData, Ragged, ResultColumn
 from poolembed.runner import (
     LateChunkingParams,
@@ -57,8 +57,22 @@ def check_token_embed(
     return checked
 
 
+def refuse_prompt(spec: ModelSpec, *chosen: str | None) -> None:
+    """Refuse a prompt for a model that marks queries and documents by tokens.
+
+    Args:
+        spec: what the model declares.
+        chosen: prompts, or names of prompts, that the user chose; None where none was.
+
+    Raises:
+        ConfigError: the model has roles, and a prompt was chosen.
+    """
+    if spec.late_interaction is not None and any(choice is not None for choice in chosen):
+        raise ConfigError(f"{spec.name} marks queries and documents by tokens, not by a prompt", "use --role")
+
+
 @dataclass(frozen=True, slots=True)
-class TokenEmbed:
+class TokenEmbed(Operation):
     """Gives each text a vector for each token, or for each group of tokens.
 
     Attributes:

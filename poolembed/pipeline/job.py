@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from poolembed import __version__
 from poolembed.config import JobConfig
 from poolembed.errors import InputError
 from poolembed.io import RowChunk, Sink, open_sink, open_source, plan_output
@@ -79,7 +80,7 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         rows = RowTexts(source, template)
         operation = command.prepare(command.operation(runner, job), job, rows)
         columns = [*operation.columns, *COUNTS]
-        metadata = {**operation.metadata, **rows.metadata}
+        metadata = {"version": __version__, **operation.metadata, **rows.metadata}
         with open_sink(job.output, job.input, job.command, source.schema, columns, metadata) as sink:
             loaded = time.monotonic()
             progress.start(source.num_rows)

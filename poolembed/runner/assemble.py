@@ -175,14 +175,23 @@ def _reward_head(spec: ModelSpec) -> nn.Sequential:
     names = sorted(name.removesuffix(".weight") for name in weights if name.endswith(".weight"))
     if not names:
         raise ModelError(f"{spec.folder} has no reward head", "its weights should hold score.* or v_head.*")
-    layers: list[nn.Module] = []
-    for name in names:
-        layers += [linear(weights[f"{name}.weight"], weights.get(f"{name}.bias")), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
+    layers = [linear(weights[f"{name}.weight"], weights.get(f"{name}.bias")) for name in names]
+    taken = [*(layer.in_features for layer in layers), spec.num_labels]
+    given = [spec.hidden_size, *(layer.out_features for layer in layers)]
+    if taken != given:
+        raise ModelError(
+            f"{spec.folder}: the layers of its reward head take {taken[:-1]} numbers and give {given[1:]}, "
+            f"which do not lead from {spec.hidden_size} to {spec.num_labels}",
+            "this architecture is not supported",
+        )
+    modules = [module for layer in layers for module in (layer, nn.ReLU())]
+    return nn.Sequential(*modules[:-1])
 
 
 def _saved_linear(spec: ModelSpec, file: str) -> nn.Linear:
     weights = read_weights(spec.folder / file)
+    if not {"weight", "bias"} <= weights.keys():
+        raise ModelError(f"{spec.folder / file} lacks weight or bias", "download the file again")
     return linear(weights["weight"], weights["bias"])
 
 

@@ -28,8 +28,13 @@ WORTH_IT = 1.05
 
 ROW_TOKENS = 128
 
+BUDGETS_FILE = Path(HF_HOME) / "poolembed" / "budgets.json"
+"""Where choices are remembered."""
 
-def choose_budget(backbone: Backbone, key: str, *, max_length: int, token_id: int) -> int:
+
+def choose_budget(
+    backbone: Backbone, key: str, *, max_length: int, token_id: int, file: Path = BUDGETS_FILE
+) -> int:
     """Return the most tokens of a batch for a model on a device.
 
     Args:
@@ -37,15 +42,16 @@ def choose_budget(backbone: Backbone, key: str, *, max_length: int, token_id: in
         key: names model and precision; the device and its threads are added here.
         max_length: most tokens of a row.
         token_id: any token of the vocabulary.
+        file: where choices are remembered; it need not exist, nor be writable.
     """
     key = f"{key} {_device_name(backbone.device)} torch-{torch.__version__}"
-    remembered = _remembered().get(key)
+    remembered = _remembered(file).get(key)
     if remembered is not None:
         return remembered
     length = min(ROW_TOKENS, max_length)
     candidates = CPU_CANDIDATES if backbone.device.type == "cpu" else GPU_CANDIDATES
     budget = fastest(candidates, lambda tokens: _seconds(backbone, tokens // length, length, token_id))
-    _remember(key, budget)
+    _remember(file, key, budget)
     return budget
 
 
@@ -96,25 +102,22 @@ def _device_name(device: torch.device) -> str:
     return f"{device.type} {torch.get_num_threads()} threads"
 
 
-def _file() -> Path:
-    return Path(HF_HOME) / "poolembed" / "budgets.json"
-
-
-def _remembered() -> dict[str, int]:
+def _remembered(file: Path) -> dict[str, int]:
     try:
-        content = json.loads(_file().read_text("utf-8"))
+        content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
+        return {}
+    if not isinstance(content, dict):
         return {}
     return {key: value for key, value in content.items() if isinstance(value, int) and value > 0}
 
 
-def _remember(key: str, budget: int) -> None:
+def _remember(file: Path, key: str, budget: int) -> None:
     """Write the choice down; where that fails it is only found again."""
-    file = _file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary = file.with_name(f"{file.name}.{os.getpid()}")
-        temporary.write_text(json.dumps(_remembered() | {key: budget}, indent=1), "utf-8")
+        temporary.write_text(json.dumps(_remembered(file) | {key: budget}, indent=1), "utf-8")
         temporary.replace(file)
     except OSError:
         return

@@ -3,10 +3,13 @@
 The only place that loads a transformer. What the folder declares is settled before, in `spec`.
 """
 
+import struct
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from tokenizers.normalizers import Lowercase, Normalizer, Sequence
 from transformers import (
     AutoConfig,
@@ -21,6 +24,21 @@ from transformers import (
 
 from poolembed.errors import ModelError
 from poolembed.runner.spec import ModelSpec
+
+# What transformers, and the readers of safetensors and pickles below it, raise about a folder.
+_UNLOADABLE = (
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    SafetensorError,
+    TypeError,
+    UnpicklingError,
+    ValueError,
+    struct.error,
+)
 
 # Which part of an architecture is loaded. T5 and its kin have a decoder that no pooling task needs.
 _ENCODER_DECODERS = ("t5", "mt5", "umt5")
@@ -57,7 +75,7 @@ def load_checkpoint(
             local_files_only=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError, ImportError, RuntimeError, KeyError, AttributeError) as error:
+    except _UNLOADABLE as error:
         raise ModelError(f"{spec.folder} cannot be loaded: {_first_line(error)}") from error
     _refuse_missing(spec, info)
     return model.eval().to(device)
@@ -85,7 +103,10 @@ def load_tokenizer(spec: ModelSpec, *, trust_remote_code: bool) -> Any:  # noqa:
         tokenizer = AutoTokenizer.from_pretrained(
             folder, trust_remote_code=trust_remote_code, local_files_only=True
         )
-    except (OSError, ValueError, ImportError, KeyError, TypeError) as error:
+    except Exception as error:
+        # The tokenizers library has no class of its own for a file that it cannot make sense of.
+        if type(error) is not Exception and not isinstance(error, _UNLOADABLE):
+            raise
         raise ModelError(f"the tokenizer of {spec.folder} cannot be loaded: {_first_line(error)}") from error
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:

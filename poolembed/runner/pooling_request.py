@@ -34,7 +34,11 @@ def request(spec: ModelSpec, task: PoolingTask, given: PoolingParams | None = No
 
 
 def named_prompt(spec: ModelSpec, name: str | None) -> str:
-    """Return a prompt of the model by name; None returns the one it puts before every row.
+    """Return a prompt of the model.
+
+    Args:
+        spec: what the model declares.
+        name: the prompt's name; None returns the one that the model puts before every row.
 
     Raises:
         ConfigError: the model declares no prompt of that name.

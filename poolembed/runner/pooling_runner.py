@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from poolembed import __version__
 from poolembed.poolers import (
     Pooler,
     PoolerOutput,
@@ -105,7 +104,7 @@ class PoolingRunner:
         return 1 if self.spec.bge_m3 else self.spec.num_labels
 
     def has_output(self, tokenized: TokenizedRows, params: PoolingParams) -> npt.NDArray[np.bool_]:
-        """Tell which tokens a token task gives an output for, shape (num_tokens,).
+        """Return whether a token task gives an output for each token, shape (num_tokens,).
 
         Args:
             tokenized: the chunk's tokens.
@@ -127,7 +126,6 @@ class PoolingRunner:
         """Return all that decides a result beside the texts, as text, for the output's metadata."""
         spec = self.spec
         return {
-            "version": __version__,
             "model": self.folder.name,
             "revision": self.folder.revision or weights_hash(spec),
             "task": str(params.task),

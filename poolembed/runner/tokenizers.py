@@ -50,6 +50,10 @@ class Tokenizers:
     def windows(self, prompt: str = "", overlap_tokens: int = 0) -> WindowTokenizer:
         """Return the tokenizer that divides long texts into windows instead of cutting them.
 
+        Args:
+            prompt: what stands before every text.
+            overlap_tokens: tokens of text that a window repeats from the one before.
+
         Raises:
             ConfigError: windows of the model's length have no room for prompt and overlap.
         """
@@ -165,7 +169,7 @@ class Tokenizers:
     @property
     def num_tokens(self) -> int:
         """Number of token ids, added ones included."""
-        return 1 + max(map(int, self.tokenizer.get_vocab().values()))
+        return 1 + max(int(token_id) for token_id in self.tokenizer.get_vocab().values())
 
     @property
     def special_ids(self) -> list[int]:

@@ -6,6 +6,7 @@ from functools import cache
 import pyarrow.parquet as pq
 import pytest
 
+from poolembed import PoolingModel
 from poolembed.config import ModelConfig
 from poolembed.runner import load_runner
 
@@ -50,3 +51,15 @@ def expected(zoo):
         return {row["input_id"]: row["output"] for row in rows if row["output"] is not None}
 
     return outputs
+
+
+@pytest.fixture(scope="session")
+def models(shared):
+    """The folder with a model folder for each family."""
+    return shared / "zoo" / "models"
+
+
+@pytest.fixture(scope="session")
+def model_of(models):
+    """Return the model of a family, on the CPU; it is shared, so it must not be changed."""
+    return cache(lambda family: PoolingModel(str(models / family), device="cpu"))

@@ -175,13 +175,26 @@ def test_a_row_that_is_not_finite_is_set_aside_and_harms_no_neighbour(embed, mod
     np.testing.assert_allclose(vectors(done.table), vectors(sound.table), **SAME)
 
 
-def test_what_is_wrong_with_files_is_found_before_the_model_is_looked_for(embed, tmp_path, models):
-    with pytest.raises(InputError):
-        embed([{"text": 1}], model=tmp_path / "nowhere")
-    (tmp_path / "out.parquet").mkdir()
-    (tmp_path / "out.parquet" / "part-00000.parquet").mkdir()
-    with pytest.raises(OutputError):
-        embed(some_rows(1), model=tmp_path / "nowhere")
+@pytest.mark.parametrize(
+    ("text", "output", "error"),
+    [
+        (1, "out.parquet", InputError),
+        ("one", "nowhere/out.parquet", OutputError),
+        ("one", "out.parquet", ModelError),
+    ],
+)
+def test_what_is_wrong_with_files_is_found_before_the_model_is_looked_for(tmp_path, text, output, error):
+    source = tmp_path / "corpus.jsonl"
+    source.write_text(json.dumps({"text": text}))
+    job = JobConfig(
+        command="embed",
+        input=InputConfig(paths=(str(source),)),
+        model=ModelConfig(model=str(tmp_path / "no-model")),
+        output=OutputConfig(output=str(tmp_path / output)),
+    )
+    with pytest.raises(error):
+        run_job(job, Watcher())
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
 
 
 def test_a_run_that_fails_leaves_the_old_output_as_it_was(embed, models, broken_mask, tmp_path):
@@ -194,18 +207,3 @@ def test_a_run_that_fails_leaves_the_old_output_as_it_was(embed, models, broken_
     assert pq.read_table(tmp_path / "out.parquet").equals(before)
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["corpus.jsonl", "model", "out.parquet"]
-
-
-def test_a_disk_that_fills_up_stops_the_run(models, tmp_path):
-    full = tmp_path / "out.parquet"
-    (tmp_path / "corpus.jsonl").write_text('{"text": "one"}\n')
-    full.symlink_to("/dev/full")
-    job = JobConfig(
-        command="embed",
-        input=InputConfig(paths=(str(tmp_path / "corpus.jsonl"),)),
-        model=ModelConfig(model=str(models / "bert-mean"), device="cpu"),
-        output=OutputConfig(output=str(full)),
-    )
-    with pytest.raises(OutputError):
-        run_job(job, Watcher())
-    assert full.is_symlink()

@@ -18,7 +18,7 @@ TEXT = TextRole(name="text", candidates=("text",), only_string_column=True)
 
 
 def as_it_is(operation: "Operation", job: JobConfig, rows: "RowTexts") -> "Operation":
-    """Return the operation: most need no rows before the first result."""
+    """Return `operation`; most of them need neither `job` nor `rows` before the first result."""
     del job, rows
     return operation
 

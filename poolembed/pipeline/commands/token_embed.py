@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from poolembed.config import JobConfig, TokenEmbedConfig
-from poolembed.errors import ConfigError
 from poolembed.pipeline.commands.command import TEXT, Command, params_of, prompt_of, task_of
 
 if TYPE_CHECKING:
@@ -15,12 +14,11 @@ MAX_CHUNK_ROWS = 512
 
 
 def _check(spec: "ModelSpec", job: JobConfig) -> None:
-    from poolembed.model.token_embed import check_token_embed
+    from poolembed.model.token_embed import check_token_embed, refuse_prompt
 
     check_token_embed(spec, task_of(job, TokenEmbedConfig), params_of(job))
     prompt_of(spec, job)
-    if spec.late_interaction is not None and (job.model.prompt or job.model.prompt_name):
-        raise ConfigError(f"{spec.name} marks queries and documents by tokens, not by a prompt", "use --role")
+    refuse_prompt(spec, job.model.prompt, job.model.prompt_name)
 
 
 def _operation(runner: "PoolingRunner", job: JobConfig) -> "Operation":
