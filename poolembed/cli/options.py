@@ -224,16 +224,14 @@ CONSOLE_OPTIONS = (
     ),
 )
 
-SHARED_OPTIONS = (
-    *INPUT_OPTIONS,
-    *MODEL_OPTIONS,
-    *PROMPT_OPTIONS,
-    *POOLER_OPTIONS,
-    *OUTPUT_OPTIONS,
-    *RUN_OPTIONS,
-    *CONSOLE_OPTIONS,
-)
+_BEGINNING = (*INPUT_OPTIONS, *MODEL_OPTIONS)
+_END = (*OUTPUT_OPTIONS, *RUN_OPTIONS, *CONSOLE_OPTIONS)
+
+SHARED_OPTIONS = (*_BEGINNING, *_END)
 """What every command takes."""
+
+POOLING_OPTIONS = (*_BEGINNING, *PROMPT_OPTIONS, *POOLER_OPTIONS, *_END)
+"""The same, with what commands take that give what a pooler makes of one prompted text."""
 
 
 def with_options(options: Sequence[Decorator]) -> Decorator:
@@ -245,13 +243,6 @@ def with_options(options: Sequence[Decorator]) -> Decorator:
         return command
 
     return decorate
-
-
-shared_options = with_options(SHARED_OPTIONS)
-"""Gives a command every option of `SHARED_OPTIONS`."""
-
-ROW_OPTIONS = tuple(one for one in SHARED_OPTIONS if one not in (*PROMPT_OPTIONS, *POOLER_OPTIONS))
-"""The same without what puts one prompt before all texts and what changes the output."""
 
 
 def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = TaskConfig) -> JobConfig:

@@ -1,7 +1,7 @@
 """`poolembed rerank`."""
 
 from poolembed.cli.command import task_command
-from poolembed.cli.options import DIMENSION_OPTIONS, LIST_COLUMN_OPTIONS, ROW_OPTIONS, option
+from poolembed.cli.options import DIMENSION_OPTIONS, LIST_COLUMN_OPTIONS, SHARED_OPTIONS, option
 from poolembed.cli.score import PAIR_OPTIONS, RAW_OPTIONS
 from poolembed.config import RerankConfig
 
@@ -31,5 +31,5 @@ rerank = task_command(
     (*LIST_COLUMN_OPTIONS, *RERANK_OPTIONS, *PAIR_OPTIONS, *RAW_OPTIONS, *DIMENSION_OPTIONS),
     short_help="Rank the documents of each row's query.",
     help_text=HELP,
-    shared=ROW_OPTIONS,
+    shared=SHARED_OPTIONS,
 )
