@@ -31,7 +31,7 @@ the probabilities of a long text are the means over its windows, weighted by the
 \b
 Examples:
   poolembed classify reviews.jsonl --model my-classifier
-  poolembed classify reviews.jsonl --model my-classifier --text-field review --top-k 3
+  poolembed classify reviews.jsonl --model my-classifier --top-k 3
 """
 
 classify = task_command(

@@ -34,7 +34,12 @@ NOT_EXPOSED = {
 }
 
 GROUPS = {
-    InputConfig: (*options.INPUT_OPTIONS, *options.TEXT_OPTIONS, *options.PAIR_COLUMN_OPTIONS),
+    InputConfig: (
+        *options.INPUT_OPTIONS,
+        *options.TEXT_OPTIONS,
+        *options.PAIR_COLUMN_OPTIONS,
+        *(option for option in options.LIST_COLUMN_OPTIONS if option not in options.PAIR_COLUMN_OPTIONS),
+    ),
     ModelConfig: (*options.MODEL_OPTIONS, *options.PROMPT_OPTIONS),
     PoolerConfig: (*options.POOLER_OPTIONS, *options.DIMENSION_OPTIONS),
     OutputConfig: options.OUTPUT_OPTIONS,
@@ -106,7 +111,7 @@ def test_every_command_of_the_pipeline_can_be_typed():
 
 
 def test_what_is_for_every_command_is_given_to_every_command():
-    shared = names_of(options.ROW_OPTIONS)
+    shared = names_of(options.SHARED_OPTIONS)
     assert [command.name for command in COMMANDS if not shared <= {p.name for p in command.params}] == []
 
 

@@ -46,6 +46,7 @@ MODELS = {
     "my-colbert": "bert-colbert",
     "my-entity-model": "bert-tokencls",
     "my-process-reward-model": "qwen2-prm",
+    "my-reranker": "bert-crossencoder",
     "my-reward-model": "qwen2-rm",
     "my-splade": "bert-splade",
 }
@@ -60,6 +61,7 @@ def named(corpus, models):
     for name in FILES:
         write(corpus.parent / f"{name}.jsonl", [row])
     pq.write_table(pa.Table.from_pylist([row]), corpus.parent / "pairs.parquet")
+    write(corpus.parent / "searches.jsonl", [{"query": "bread", "documents": [row["text"], "A star."]}])
     for name, family in MODELS.items():
         (corpus.parent / name).symlink_to(models / family)
 
@@ -98,7 +100,7 @@ def test_an_unknown_command_names_the_nearest(poolembed):
 
 # Options that a message tells to use and that come with commands not yet made. One that is there leaves this
 # list, or the test fails.
-COMING = {"--role", "--returned-token-ids", "--step-tag-id", "--tok-pooling-type"}
+COMING = {"--returned-token-ids", "--step-tag-id", "--tok-pooling-type"}
 
 
 def test_every_option_that_a_message_names_exists(root):

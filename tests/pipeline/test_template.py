@@ -23,9 +23,9 @@ def test_line_ends_and_tabulators_may_be_written_as_a_shell_hands_them_over():
 
 def test_every_column_is_asked_for_once_and_by_its_own_name_alone():
     roles = Template.parse("{b} {a} {b}").roles
-    assert [(role.name, role.candidates, role.only_string_column) for role in roles] == [
-        ("b", ("b",), False),
-        ("a", ("a",), False),
+    assert [(role.name, role.candidates, role.is_column) for role in roles] == [
+        ("b", ("b",), True),
+        ("a", ("a",), True),
     ]
 
 
