@@ -43,7 +43,7 @@ class Command:
 
 
 def task_of(job: JobConfig, kind: type[C]) -> C:
-    """Return what a job's command alone must know; its defaults where nothing was said."""
+    """Return what the command of `job` alone must know, a `kind` of record; its defaults if nothing was said."""
     return job.task if isinstance(job.task, kind) else kind()
 
 
@@ -55,7 +55,7 @@ def params_of(job: JobConfig) -> "PoolingParams":
 
 
 def prompt_of(spec: "ModelSpec", job: JobConfig) -> str:
-    """Return the text put before every text.
+    """Return the text put before every text, as `job` asks or `spec` declares.
 
     Raises:
         ConfigError: the model declares no prompt of that name.
