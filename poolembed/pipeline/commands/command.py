@@ -43,7 +43,7 @@ class Command:
 
 
 def task_of(job: JobConfig, kind: type[C]) -> C:
-    """Return what the command of `job` alone must know, a `kind` of record; its defaults if nothing was said."""
+    """Return what the command of `job` alone must know, a record of `kind`; defaults if none was given."""
     return job.task if isinstance(job.task, kind) else kind()
 
 
