@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +23,10 @@ from poolembed.config import (
     RewardConfig,
     Role,
     SparseConfig,
-    TaskConfig,
     TokenEmbedConfig,
 )
 from poolembed.errors import ConfigError
-from poolembed.model.calls import joined, outcomes_of
+from poolembed.model.calls import checked, joined, outcomes_of, with_task
 from poolembed.model.classify import Classify
 from poolembed.model.embed import Embed
 from poolembed.model.encode import Encode
@@ -39,7 +37,6 @@ from poolembed.model.sparse import Sparse
 from poolembed.model.token_embed import TokenEmbed, refuse_prompt
 from poolembed.runner import PoolingParams, PoolingRunner, load_runner, named_prompt
 
-C = TypeVar("C", bound=ModelConfig | TaskConfig)
 Array = npt.NDArray[np.float32]
 TRUNCATE = LongTextConfig()
 NO_LIMITS = PairConfig()
@@ -87,9 +84,9 @@ class PoolingModel:
             device=config.device if device == "auto" else device,
             dtype=config.dtype if dtype == "auto" else dtype,
         )
-        _checked(config)
+        checked(config)
         self._prompt, self._prompt_name = config.prompt, config.prompt_name
-        self.runner: PoolingRunner = load_runner(config, _with_task(pooler_config, task))
+        self.runner: PoolingRunner = load_runner(config, with_task(pooler_config, task))
         for warning in self.runner.warnings:
             _log.warning(warning)
 
@@ -111,7 +108,7 @@ class PoolingModel:
         Returns:
             Shape (num_texts, size), float32; (0, size) where there are no texts.
         """
-        config = _checked(EmbedConfig(on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens))
+        config = checked(EmbedConfig(on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens))
         operation = Embed.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
         empty = np.zeros((0, self.runner.result_size(operation.params)), np.float32)
         return joined(empty, (outcome.columns["embedding"] for outcome in outcomes_of(operation, texts)))
@@ -134,7 +131,7 @@ class PoolingModel:
         Raises:
             ConfigError: the model has no classes, or an argument does not fit it.
         """
-        config = _checked(
+        config = checked(
             ClassifyConfig(
                 threshold=threshold, on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens
             )
@@ -162,7 +159,7 @@ class PoolingModel:
             pooling_params: nothing in it has a meaning but the task.
             prompt_name: a prompt that the model declares; None takes its default.
         """
-        config = _checked(SparseConfig(top_k=top_k))
+        config = checked(SparseConfig(top_k=top_k))
         operation = Sparse.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
         return [weights for outcome in outcomes_of(operation, texts) for weights in weights_by_token(outcome)]
 
@@ -181,7 +178,7 @@ class PoolingModel:
             pooling_params: `use_activation`, `dimensions`; one for all pairs.
             pairs: limits and prompts.
         """
-        return score_texts(self.runner, data_1, data_2, _checked(pairs), pooling_params)
+        return score_texts(self.runner, data_1, data_2, checked(pairs), pooling_params)
 
     def rerank(
         self, query: str, documents: Iterable[str], top_k: int | None = None, pairs: PairConfig = NO_LIMITS
@@ -194,7 +191,7 @@ class PoolingModel:
             top_k: give the best only; None gives all.
             pairs: limits and prompts.
         """
-        return rank_texts(self.runner, query, documents, _checked(pairs), top_k)
+        return rank_texts(self.runner, query, documents, checked(pairs), top_k)
 
     def token_classify(
         self, texts: Iterable[str], aggregation: Aggregation = "simple", overlap_tokens: int | None = None
@@ -206,7 +203,7 @@ class PoolingModel:
             aggregation: how tokens become entities: `none`, `simple`, `first`, `average` or `max`.
             overlap_tokens: tokens that neighbouring windows share; None takes a quarter of a window.
         """
-        config = _checked(EntityConfig(aggregation=aggregation, overlap_tokens=overlap_tokens))
+        config = checked(EntityConfig(aggregation=aggregation, overlap_tokens=overlap_tokens))
         return list(entities_of(self.runner, texts, config))
 
     def token_embed(
@@ -224,7 +221,7 @@ class PoolingModel:
             prompt_name: a prompt that the model declares; None takes its default.
             role: `query` or `document`, for models of late interaction; None takes `document`.
         """
-        config = _checked(TokenEmbedConfig(role=role))
+        config = checked(TokenEmbedConfig(role=role))
         refuse_prompt(self.runner.spec, prompt_name)
         operation = TokenEmbed.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
         return [
@@ -248,7 +245,7 @@ class PoolingModel:
             `sequence`: shape (num_texts,), float32. Else one array a text, shape (num_rewards,), or
             (num_rewards, num_labels) where no output means `good`.
         """
-        config = _checked(RewardConfig(level=level))
+        config = checked(RewardConfig(level=level))
         operation = Reward.of(self.runner, self._prompt_of(None), config, pooling_params)
         outcomes = outcomes_of(operation, texts)
         if operation.level == "sequence":
@@ -285,19 +282,3 @@ class PoolingModel:
         if name is None and self._prompt is not None:
             return self._prompt
         return named_prompt(self.runner.spec, name or self._prompt_name)
-
-
-def _checked(config: C) -> C:
-    problems = config.check()
-    if problems:
-        raise ConfigError("; ".join(problems))
-    return config
-
-
-def _with_task(pooler_config: PoolerConfig | None, task: str | None) -> PoolerConfig:
-    config = pooler_config or PoolerConfig()
-    if task is None:
-        return config
-    if config.task not in (None, task):
-        raise ConfigError(f"task {task!r} and PoolerConfig(task={config.task!r}) contradict each other")
-    return replace(config, task=task)
