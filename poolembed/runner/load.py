@@ -82,7 +82,7 @@ def _stored(spec: ModelSpec) -> torch.dtype:
     dtype = getattr(torch, spec.dtype or "float32", None)
     if not isinstance(dtype, torch.dtype):
         raise ModelError(
-            f"{spec.folder}: config.json declares weights of the type {spec.dtype!r}, unknown to torch",
+            f"{spec.folder}: config.json declares weights of type {spec.dtype!r}, which torch does not know",
             "correct dtype (or torch_dtype) in config.json",
         )
     return dtype

@@ -34,8 +34,13 @@ NOT_EXPOSED = {
 }
 
 GROUPS = {
-    InputConfig: (*options.INPUT_OPTIONS, *options.TEXT_OPTIONS),
-    ModelConfig: options.MODEL_OPTIONS,
+    InputConfig: (
+        *options.INPUT_OPTIONS,
+        *options.TEXT_OPTIONS,
+        *options.PAIR_COLUMN_OPTIONS,
+        *(option for option in options.LIST_COLUMN_OPTIONS if option not in options.PAIR_COLUMN_OPTIONS),
+    ),
+    ModelConfig: (*options.MODEL_OPTIONS, *options.PROMPT_OPTIONS),
     PoolerConfig: (*options.POOLER_OPTIONS, *options.DIMENSION_OPTIONS),
     OutputConfig: options.OUTPUT_OPTIONS,
     RunConfig: options.RUN_OPTIONS,
