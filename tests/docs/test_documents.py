@@ -28,7 +28,7 @@ WRITTEN_BY_HAND = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glo
 WRITTEN_BY_HAND.remove(ROOT / "docs" / "cli.md")
 
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$\n*", re.MULTILINE | re.DOTALL)
-MEASURED = re.compile(r"[\d,.]+(?= (?:s\b|rows/s|tokens/s))")
+MEASURED = re.compile(r"[\d,.]+(?= (?:s\b|rows/s|tokens/s))|(?<=self-check )[^)]+")
 PROGRESS = re.compile(r"^poolembed: .* left\n", re.MULTILINE)
 
 

@@ -46,7 +46,7 @@ def test_weights_of_half_precision_run_in_float32_on_the_cpu(models):
 def test_a_precision_that_torch_does_not_know_is_refused(copy, declared):
     folder = copy("bert-mean")
     edit_json(folder / "config.json", "dtype", torch_dtype=declared)
-    with pytest.raises(ModelError, match=f"declares weights of the type '{declared}'"):
+    with pytest.raises(ModelError, match=f"declares weights of type '{declared}'"):
         load(folder)
 
 
