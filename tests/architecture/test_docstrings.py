@@ -26,7 +26,8 @@ def public_functions(tree):
 
 def is_inherited(owner, name):
     """Whether a base class of the package has the method too: it is described there."""
-    bases = [CLASSES[ast.unparse(base)] for base in owner.bases if ast.unparse(base) in CLASSES]
+    names = [ast.unparse(base).partition("[")[0] for base in owner.bases]
+    bases = [CLASSES[base] for base in names if base in CLASSES]
     return any(
         name in {getattr(node, "name", "") for node in base.body} or is_inherited(base, name)
         for base in bases
