@@ -124,6 +124,9 @@ class PoolingModel:
             pooling_params: `use_activation`; one for all texts.
             threshold: models of several labels: probability from which a class counts; None takes 0.5.
             long_texts: what becomes of texts over the maximum length.
+
+        Raises:
+            ConfigError: the model is a regression, or the values contradict it or each other.
         """
         config = ClassifyConfig(
             threshold=threshold, on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens
