@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from poolembed.cli.console import Console
-from poolembed.cli.options import SHARED_OPTIONS, Decorator, job_from
+from poolembed.cli.options import POOLING_OPTIONS, Decorator, job_from
 from poolembed.config import TaskConfig
 
 
@@ -27,7 +27,7 @@ def task_command(
     *,
     short_help: str,
     help_text: str,
-    shared: Sequence[Decorator] = SHARED_OPTIONS,
+    shared: Sequence[Decorator] = POOLING_OPTIONS,
 ) -> TaskCommand:
     """Return a command that reads rows, computes, and writes them.
 

@@ -12,6 +12,7 @@ from poolembed import __version__
 from poolembed.cli.classify import classify
 from poolembed.cli.embed import embed
 from poolembed.cli.inspect import inspect
+from poolembed.cli.rerank import rerank
 from poolembed.cli.reward import reward
 from poolembed.cli.score import score
 from poolembed.cli.sparse import sparse
@@ -78,5 +79,5 @@ def cli() -> None:
     """Run the command that is named."""
 
 
-for command in (embed, classify, score, token_classify, token_embed, sparse, reward, inspect):
+for command in (embed, classify, score, rerank, token_classify, token_embed, sparse, reward, inspect):
     cli.add_command(command)

@@ -117,15 +117,23 @@ TEXT_OPTIONS = (
 )
 """For commands that read one text a row."""
 
+_QUERY_FIELD = option(
+    "--query-field", metavar="NAME", help="Column with the query; else by a known pair of names, see above."
+)
+
 PAIR_COLUMN_OPTIONS = (
-    option(
-        "--query-field",
-        metavar="NAME",
-        help="Column with the query; else by a known pair of names, see above.",
-    ),
+    _QUERY_FIELD,
     option("--document-field", metavar="NAME", help="Column with the document; else by that pair of names."),
 )
 """For commands that read a query and a document in each row."""
+
+LIST_COLUMN_OPTIONS = (
+    _QUERY_FIELD,
+    option(
+        "--documents-field", metavar="NAME", help="Column with the documents; else by that pair of names."
+    ),
+)
+"""For commands that read a query and a list of documents in each row."""
 
 LONG_TEXT_OPTIONS = (
     option(
@@ -216,16 +224,14 @@ CONSOLE_OPTIONS = (
     ),
 )
 
-SHARED_OPTIONS = (
-    *INPUT_OPTIONS,
-    *MODEL_OPTIONS,
-    *PROMPT_OPTIONS,
-    *POOLER_OPTIONS,
-    *OUTPUT_OPTIONS,
-    *RUN_OPTIONS,
-    *CONSOLE_OPTIONS,
-)
+_BEGINNING = (*INPUT_OPTIONS, *MODEL_OPTIONS)
+_END = (*OUTPUT_OPTIONS, *RUN_OPTIONS, *CONSOLE_OPTIONS)
+
+SHARED_OPTIONS = (*_BEGINNING, *_END)
 """What every command takes."""
+
+POOLING_OPTIONS = (*_BEGINNING, *PROMPT_OPTIONS, *POOLER_OPTIONS, *_END)
+"""The same, with what commands take that give what a pooler makes of one prompted text."""
 
 
 def with_options(options: Sequence[Decorator]) -> Decorator:
@@ -237,13 +243,6 @@ def with_options(options: Sequence[Decorator]) -> Decorator:
         return command
 
     return decorate
-
-
-shared_options = with_options(SHARED_OPTIONS)
-"""Gives a command every option of `SHARED_OPTIONS`."""
-
-ROW_OPTIONS = tuple(one for one in SHARED_OPTIONS if one not in (*PROMPT_OPTIONS, *POOLER_OPTIONS))
-"""The same without what puts one prompt before all texts and what changes the output."""
 
 
 def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = TaskConfig) -> JobConfig:

@@ -1,7 +1,7 @@
 """`poolembed score`."""
 
 from poolembed.cli.command import task_command
-from poolembed.cli.options import DIMENSION_OPTIONS, PAIR_COLUMN_OPTIONS, ROW_OPTIONS, option
+from poolembed.cli.options import DIMENSION_OPTIONS, PAIR_COLUMN_OPTIONS, SHARED_OPTIONS, option
 from poolembed.config import PairConfig
 
 PAIR_OPTIONS = (
@@ -58,5 +58,5 @@ score = task_command(
     (*PAIR_COLUMN_OPTIONS, *PAIR_OPTIONS, *RAW_OPTIONS, *DIMENSION_OPTIONS),
     short_help="Score each row's pair of texts.",
     help_text=HELP,
-    shared=ROW_OPTIONS,
+    shared=SHARED_OPTIONS,
 )

@@ -3,7 +3,7 @@
 import click
 
 from poolembed.cli.command import task_command
-from poolembed.cli.options import ROW_OPTIONS, TEXT_OPTIONS, option
+from poolembed.cli.options import SHARED_OPTIONS, TEXT_OPTIONS, option
 from poolembed.config import AGGREGATIONS, EntityConfig
 
 ENTITY_OPTIONS = (
@@ -48,5 +48,5 @@ token_classify = task_command(
     (*TEXT_OPTIONS, *ENTITY_OPTIONS),
     short_help="Find entities in each row's text.",
     help_text=HELP,
-    shared=ROW_OPTIONS,
+    shared=SHARED_OPTIONS,
 )

@@ -17,7 +17,7 @@ from poolembed.config.job import (
     OutputConfig,
     RunConfig,
 )
-from poolembed.config.pairs import PairConfig
+from poolembed.config.pairs import PairConfig, RerankConfig
 from poolembed.config.pooler import (
     REMOVED_POOLER_FIELDS,
     SEQ_POOLING_TYPES,
@@ -73,6 +73,7 @@ __all__ = [
     "OutputDType",
     "PairConfig",
     "PoolerConfig",
+    "RerankConfig",
     "RewardConfig",
     "Role",
     "RunConfig",

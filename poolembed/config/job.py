@@ -26,6 +26,7 @@ class InputConfig:
         text_field: the column with the text; None takes `text`, else the only string column.
         query_field: the column with the query; None looks for a known pair of names.
         document_field: the column with the document; None looks for a known pair of names.
+        documents_field: the column with the list of documents; likewise.
         template: the text, made of columns: `{title}\n{text}`; None takes one column as it is.
         columns: the input columns kept in the output, in this order; None keeps all.
         limit: read at most this many rows.
@@ -36,6 +37,7 @@ class InputConfig:
     text_field: str | None = None
     query_field: str | None = None
     document_field: str | None = None
+    documents_field: str | None = None
     template: str | None = None
     columns: tuple[str, ...] | None = None
     limit: int | None = None
@@ -43,7 +45,12 @@ class InputConfig:
 
     def column_of(self, role: str) -> str | None:
         """Return the column that the user names for a role of texts (`query`); None where they name none."""
-        named = {"text": self.text_field, "query": self.query_field, "document": self.document_field}
+        named = {
+            "text": self.text_field,
+            "query": self.query_field,
+            "document": self.document_field,
+            "documents": self.documents_field,
+        }
         return named.get(role)
 
     def check(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the commands on pairs of texts must know."""
+"""What the commands on queries and documents must know."""
 
 from dataclasses import dataclass
 
@@ -30,3 +30,23 @@ class PairConfig(TaskConfig):
             for name in ("max_query_tokens", "max_document_tokens")
             if (value := getattr(self, name)) is not None and value < 1
         ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankConfig(PairConfig):
+    """What `rerank` must know.
+
+    Attributes:
+        top_k: most documents of a ranking, at least 1; None for all.
+        texts: give the texts of the documents as well.
+    """
+
+    top_k: int | None = None
+    texts: bool = False
+
+    def check(self) -> list[str]:
+        """Return every problem of these values, one line each."""
+        problems = PairConfig.check(self)
+        if self.top_k is not None and self.top_k < 1:
+            problems.append(f"--top-k must be at least 1, got {self.top_k}")
+        return problems

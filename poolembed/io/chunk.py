@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,11 +18,13 @@ class TextRole:
         candidates: column names tried in this order when the user names none; those of several roles
             stand side by side, and are taken together or not at all.
         only_string_column: where no candidate exists, take the only string column of the input.
+        is_list: a row brings a list of texts (`documents`), not one.
     """
 
     name: str
     candidates: tuple[str, ...]
     only_string_column: bool = True
+    is_list: bool = False
 
     @property
     def option(self) -> str:
@@ -55,7 +58,8 @@ class RowChunk:
     Attributes:
         index: 0-based position of the chunk in the input.
         table: the kept columns of the good rows.
-        texts: role name -> one text a good row, so `len(texts[role]) == table.num_rows`.
+        texts: role name -> one text a good row, so `len(texts[role]) == table.num_rows`; for a role of
+            lists, one list of (id, text) a good row.
         rejects: the rows that stood between them and are not in `table`.
         num_replaced: rows in which lone surrogates were replaced by U+FFFD.
         places: file and row number of every good row, numbered as in `Reject`.
@@ -63,7 +67,7 @@ class RowChunk:
 
     index: int
     table: pa.Table
-    texts: dict[str, list[str]]
+    texts: dict[str, list[Any]]
     rejects: tuple[Reject, ...] = ()
     num_replaced: int = 0
     places: tuple[tuple[str, int], ...] = ()

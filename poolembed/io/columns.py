@@ -40,14 +40,21 @@ def make_plan(config: InputConfig, roles: Sequence[TextRole], parts: Sequence[Co
     schema = _unified(parts)
     if not schema.names and all(part.may_miss for part in parts):
         return _plan_without_columns(config, roles)
-    return ReadPlan(_kept(schema, config.columns), _text_columns(config, roles, schema, parts))
+    fields = _text_columns(config, roles, schema, parts)
+    return ReadPlan(_kept(schema, config.columns), fields, _lists(roles))
 
 
 def _plan_without_columns(config: InputConfig, roles: Sequence[TextRole]) -> ReadPlan:
     # An input without a single record names no column, so the user's names are taken as they are.
     names = {role.name: config.column_of(role.name) or role.candidates[0] for role in roles}
     kept = config.columns if config.columns is not None else tuple(names.values())
-    return ReadPlan(pa.schema([(name, pa.string()) for name in kept]), names)
+    lists = {names[role] for role in _lists(roles)}
+    schema = pa.schema([(name, pa.list_(pa.string()) if name in lists else pa.string()) for name in kept])
+    return ReadPlan(schema, names, _lists(roles))
+
+
+def _lists(roles: Sequence[TextRole]) -> frozenset[str]:
+    return frozenset(role.name for role in roles if role.is_list)
 
 
 def _text_columns(
@@ -64,15 +71,18 @@ def _text_columns(
 
 
 def _check_column(role: TextRole, column: str, parts: Sequence[Columns]) -> None:
+    wanted = "lists of texts" if role.is_list else "strings"
     for part in parts:
-        if column in part.schema.names and column not in part.usable:
-            kind = part.schema.field(column).type
+        if column not in part.schema.names:
+            if not part.may_miss:
+                raise InputError(f"{part.label}: has no column {column!r}", _listed(part.schema))
+        elif column not in (part.lists if role.is_list else part.usable):
+            strings = f"columns with strings: {', '.join(sorted(part.texts)) or 'none'}"
+            hint = "lists hold strings, or objects with `text`" if role.is_list else strings
             raise InputError(
-                f"{part.label}: the column {column!r} holds {kind}, not strings",
-                f"columns with strings: {', '.join(sorted(part.texts)) or 'none'}; {role.option} names one",
+                f"{part.label}: the column {column!r} holds {part.schema.field(column).type}, not {wanted}",
+                f"{hint}; {role.option} names one",
             )
-        if column not in part.schema.names and not part.may_miss:
-            raise InputError(f"{part.label}: has no column {column!r}", _listed(part.schema))
 
 
 def _default_columns(

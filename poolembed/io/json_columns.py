@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from poolembed.errors import InputError
-from poolembed.io.json_types import STRING, JsonShape
+from poolembed.io.json_types import LIST, STRING, JsonShape
 from poolembed.io.plan import Columns
 
 MAX_COLUMNS = 4096
@@ -59,6 +59,7 @@ class JsonColumns:
             ),
             texts=frozenset(key for key, shape in shapes if shape.is_text),
             usable=frozenset(key for key, shape in shapes if shape.is_null or shape.kinds & STRING),
+            lists=frozenset(key for key, shape in shapes if shape.is_null or shape.kinds & LIST),
             may_miss=True,
         )
 

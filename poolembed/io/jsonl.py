@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from poolembed.config import OnError
 from poolembed.io.chunk import EXCERPT_CHARACTERS, Reject
+from poolembed.io.documents import documents_of
 from poolembed.io.files import InputFile
 from poolembed.io.json_columns import JsonColumns
 from poolembed.io.json_rows import RowError, kind_name, parse_row
@@ -70,7 +71,7 @@ class JsonlReader:
         """Return the first row that the plan would refuse, reading no more than needed to know."""
         if all(self._columns.is_complete(column) for column in plan.fields.values()):
             return None
-        texts = ReadPlan(pa.schema([]), plan.fields)
+        texts = ReadPlan(pa.schema([]), plan.fields, plan.lists)
         return next((reject for piece in self.pieces(texts) for _, reject in piece.rejects), None)
 
     def pieces(self, plan: ReadPlan) -> Iterator[Piece]:
@@ -145,8 +146,11 @@ class _PieceBuilder:
 
     def add(self, line: Line, record: dict[str, Any], repaired: frozenset[str]) -> None:
         """Take a record, or raise RowError when it lacks a text."""
-        for column in self._plan.fields.values():
-            _check_text(record, column)
+        for role, column in self._plan.fields.items():
+            if role in self._plan.lists:
+                documents_of(_present(record, column), column)
+            else:
+                _check_text(record, column)
         if repaired & self._kept:
             self._replaced.append(len(self._row_bytes))
         self._records.append(record)
@@ -168,20 +172,26 @@ class _PieceBuilder:
         arrays = [self._columns.array(field, records, exact=self._exact) for field in schema]
         return Piece(
             table=pa.Table.from_arrays(arrays, schema=schema),
-            texts={
-                role: [record[column] for record in records] for role, column in self._plan.fields.items()
-            },
+            texts={role: self._texts(role, column) for role, column in self._plan.fields.items()},
             places=self._places,
             row_bytes=np.array(self._row_bytes, dtype=np.int64),
             rejects=tuple(self._rejects),
             replaced=tuple(self._replaced),
         )
 
+    def _texts(self, role: str, column: str) -> list[Any]:
+        values = [record[column] for record in self._records]
+        return [documents_of(value, column) for value in values] if role in self._plan.lists else values
 
-def _check_text(record: dict[str, Any], column: str) -> None:
+
+def _present(record: dict[str, Any], column: str) -> Any:  # noqa: ANN401 - any JSON value
     if column not in record:
         raise RowError("missing_field", f"the field {column!r} is missing")
-    value = record[column]
+    return record[column]
+
+
+def _check_text(record: dict[str, Any], column: str) -> None:
+    value = _present(record, column)
     if value is None:
         raise RowError("null_text", f"the text in {column!r} is null")
     if type(value) is not str:

@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 
 from poolembed.errors import InputError
 from poolembed.io.chunk import EXCERPT_CHARACTERS, Reject, drop_rows
+from poolembed.io.documents import TEXT_KEY, documents_of
 from poolembed.io.files import InputFile
+from poolembed.io.json_rows import RowError
 from poolembed.io.pieces import Piece
 from poolembed.io.plan import Columns, ReadPlan, changed
 
@@ -75,14 +77,15 @@ class ParquetReader:
         """Return the columns with their types."""
         texts = frozenset(field.name for field in self._schema if is_text(field.type))
         nulls = frozenset(field.name for field in self._schema if pa.types.is_null(field.type))
-        return Columns(self.label, self._schema, texts, texts | nulls, may_miss=False)
+        lists = frozenset(field.name for field in self._schema if _is_list_of_texts(field.type))
+        return Columns(self.label, self._schema, texts, texts | nulls, lists | nulls, may_miss=False)
 
     def first_problem(self, plan: ReadPlan) -> Reject | None:
         """Return the first row that the plan would refuse; reads the text columns only."""
         texts = set(plan.fields.values())
         for first_row, batch in self._rows(texts):
-            if not all(_is_sound(batch.column(column)) for column in texts):
-                problems = self._problems(batch, plan, first_row)
+            problems = self._problems(batch, plan, first_row)
+            if problems:
                 return problems[min(problems)]
         return None
 
@@ -126,7 +129,12 @@ class ParquetReader:
         table = drop_rows(pa.Table.from_batches([batch]), sorted(problems))
         return Piece(
             table=pa.Table.from_arrays([_column(table, field) for field in plan.schema], schema=plan.schema),
-            texts={role: _texts(table.column(column)) for role, column in plan.fields.items()},
+            texts={
+                role: _lists(table.column(column), column)
+                if role in plan.lists
+                else _texts(table.column(column))
+                for role, column in plan.fields.items()
+            },
             places=places,
             row_bytes=row_bytes,
             rejects=tuple(sorted(problems.items(), key=lambda item: item[0])),
@@ -135,13 +143,28 @@ class ParquetReader:
     def _problems(self, batch: pa.RecordBatch, plan: ReadPlan, first_row: int) -> dict[int, Reject]:
         """Return the rows of a batch that have no usable text, by position."""
         problems: dict[int, Reject] = {}
-        for column in plan.fields.values():
+        for role, column in plan.fields.items():
+            if role in plan.lists:
+                problems = self._list_problems(batch.column(column), column, first_row) | problems
+                continue
             if _is_sound(batch.column(column)):
                 continue
             values = _plain(batch.column(column)).cast(pa.large_binary()).to_pylist()
             for row, value in enumerate(values):
                 if (value is None or not _is_utf8(value)) and row not in problems:
                     problems[row] = self._reject(first_row + row, column, value)
+        return problems
+
+    def _list_problems(self, lists: pa.Array, column: str, first_row: int) -> dict[int, Reject]:
+        problems: dict[int, Reject] = {}
+        for row, value in enumerate(lists):
+            try:
+                documents_of(value.as_py(), column)
+            except RowError as error:
+                problems[row] = Reject(self.label, first_row + row, error.code, error.message, "")
+            except UnicodeDecodeError:
+                message = f"a text in {column!r} is not UTF-8"
+                problems[row] = Reject(self.label, first_row + row, "invalid_utf8", message, "")
         return problems
 
     def _reject(self, row: int, column: str, value: bytes | None) -> Reject:
@@ -203,6 +226,21 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
     return [text for array in column.chunks for text in _plain(array).to_pylist()]
 
 
+def _lists(column: pa.ChunkedArray, name: str) -> list[list[tuple[str, str]]]:
+    return [documents_of(value, name) for array in column.chunks for value in array.to_pylist()]
+
+
+def _is_list_of_texts(kind: pa.DataType) -> bool:
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    if not is_list:
+        return False
+    item = kind.value_type
+    if pa.types.is_struct(item):
+        position = item.get_field_index(TEXT_KEY)
+        return position >= 0 and is_text(item.field(position).type)
+    return is_text(item) or bool(pa.types.is_null(item))
+
+
 def _is_sound(array: pa.Array) -> bool:
     """Return whether every value is a string in UTF-8."""
     try:
@@ -222,7 +260,7 @@ def _is_utf8(value: bytes) -> bool:
 
 def _row_bytes(batch: pa.RecordBatch, plan: ReadPlan) -> np.ndarray:
     """Return what each row weighs: its texts exactly, the other kept columns as a mean of the batch."""
-    texts = set(plan.fields.values())
+    texts = {column for role, column in plan.fields.items() if role not in plan.lists}
     others = sum(batch.column(name).nbytes for name in batch.schema.names if name not in texts)
     weights = np.full(batch.num_rows, others // max(1, batch.num_rows), dtype=np.int64)
     for column in texts:

@@ -6,6 +6,7 @@ Where a chunk ends depends only on the rows and the two limits, never on how a r
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ class Piece:
 
     Attributes:
         table: the kept columns of the good rows.
-        texts: role name -> one text a good row.
+        texts: role name -> one text a good row, or one list of (id, text).
         places: file and row number of every good row.
         row_bytes: what each row weighs, shape (num_rows,), int64.
         rejects: the refused rows by position, in order.
@@ -27,7 +28,7 @@ class Piece:
     """
 
     table: pa.Table
-    texts: dict[str, list[str]]
+    texts: dict[str, list[Any]]
     places: Sequence[tuple[str, int]]
     row_bytes: np.ndarray
     rejects: tuple[tuple[int, Reject], ...] = ()

@@ -18,10 +18,12 @@ class ReadPlan:
     Attributes:
         schema: the kept columns, in order, with the types of the output.
         fields: role name -> column with its text.
+        lists: the roles among them whose columns hold lists of texts.
     """
 
     schema: pa.Schema
     fields: dict[str, str]
+    lists: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Columns:
         schema: the columns; of type null where nothing but nulls was seen.
         texts: columns that hold strings and nothing else but nulls.
         usable: columns in which at least some value may be a text.
+        lists: columns in which at least some value may be a list of texts.
         may_miss: whether a row, and so the whole file, may lack a column.
     """
 
@@ -40,6 +43,7 @@ class Columns:
     schema: pa.Schema
     texts: frozenset[str]
     usable: frozenset[str]
+    lists: frozenset[str]
     may_miss: bool
 
 

@@ -14,12 +14,13 @@ CHUNK_TEXTS = 8192
 """Texts held and sorted by length together."""
 
 
-def chunks_of(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+def chunks_of(texts: Iterable[str], max_texts: int = CHUNK_TEXTS) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first text, and the texts, of each chunk.
 
     Args:
         texts: any iterable of strings; a generator is used up as far as it is computed. Unpaired
             surrogates become U+FFFD.
+        max_texts: most texts of a chunk.
 
     Raises:
         InputError: it is one string, or holds something that is no string.
@@ -27,22 +28,25 @@ def chunks_of(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     if isinstance(texts, str):
         raise InputError("the texts are one string", "put it in a list: [text]")
     first, remaining = 0, iter(texts)
-    while chunk := [_checked(first + row, text) for row, text in enumerate(islice(remaining, CHUNK_TEXTS))]:
+    while chunk := [_checked(first + row, text) for row, text in enumerate(islice(remaining, max_texts))]:
         yield first, chunk
         first += len(chunk)
 
 
-def outcomes_of(operation: Operation, texts: Iterable[str]) -> Iterator[Outcome]:
+def outcomes_of(
+    operation: Operation, texts: Iterable[str], max_texts: int = CHUNK_TEXTS
+) -> Iterator[Outcome]:
     """Yield the outcome of each chunk of texts.
 
     Args:
         operation: what is done; it reads the role `text`.
         texts: any iterable of strings.
+        max_texts: most texts of a chunk.
 
     Raises:
         InputError: a text is no string, or has no result; its number is named.
     """
-    for first, chunk in chunks_of(texts):
+    for first, chunk in chunks_of(texts, max_texts):
         outcome = operation.compute(operation.tokenize({"text": chunk}))
         if outcome.failures:
             row = min(outcome.failures)

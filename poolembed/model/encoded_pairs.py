@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.model.progress import in_rows
 from poolembed.results import ResultColumn
 from poolembed.runner import (
@@ -41,7 +41,7 @@ class TextPairs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EncodedPairs:
+class EncodedPairs(Operation):
     """Gives each pair a score that compares what its texts were encoded to, each text by itself.
 
     Attributes:

@@ -8,7 +8,7 @@ import numpy as np
 from poolembed.config import EntityConfig
 from poolembed.errors import ConfigError
 from poolembed.model.entity_groups import Units, find_entities
-from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.model.progress import in_rows
 from poolembed.results import Ragged, ResultColumn
 from poolembed.runner import (
@@ -49,7 +49,7 @@ class LocatedTexts:
 
 
 @dataclass(frozen=True, slots=True)
-class Entities:
+class Entities(Operation):
     """Finds the entities of each text.
 
     Attributes:

@@ -29,7 +29,7 @@ DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinedPairs:
+class JoinedPairs(Operation):
     """Gives each pair the output of a model that reads both texts together (cross-encoder).
 
     Attributes:

@@ -169,13 +169,15 @@ class TemplateTokenizer:
         """Cut texts to so many tokens, before anything is put around them."""
         wanted = self._limits.max_length if max_tokens is None else max_tokens
         encode = BoundedEncoder(self._backend, wanted)
-        shortened = []
-        for text, (encoding, was_cut) in zip(texts, encode(texts, add_special_tokens=False), strict=True):
-            if was_cut or (max_tokens is not None and len(encoding.ids) > max_tokens):
-                shortened.append(_prefix(self._backend, text, wanted))
-            else:
-                shortened.append(text)
-        return shortened
+        # A query stands in as many pairs as it has documents.
+        distinct = list(dict.fromkeys(texts))
+        shortened = {}
+        for text, (encoding, was_cut) in zip(
+            distinct, encode(distinct, add_special_tokens=False), strict=True
+        ):
+            is_long = was_cut or (max_tokens is not None and len(encoding.ids) > max_tokens)
+            shortened[text] = _prefix(self._backend, text, wanted) if is_long else text
+        return [shortened[text] for text in texts]
 
 
 def longest_first(num_first: int, num_second: int, room: int) -> tuple[int, int]:

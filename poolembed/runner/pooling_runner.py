@@ -1,6 +1,6 @@
 """A loaded model as one object: tokens to pooled data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -249,13 +249,23 @@ class PoolingRunner:
         model = self.backbone.model
         if not failed or model.dtype == torch.float32:
             return
-        dtype = model.dtype
-        for row in failed:
-            del collector.failures[row]
-        # Half precision survives the way to float32 and back bit for bit.
-        model.float()
+        # Each tensor on its own: positions stay in float32 inside a model of half precision.
+        dtypes = {name: tensor.dtype for name, tensor in _tensors_of(model)}
         try:
+            # Half precision survives the way to float32 and back bit for bit.
+            model.float()
             for row in failed:
+                del collector.failures[row]
                 self._pool_rows(tokenized, np.asarray([row]), params, collector)
+        except torch.OutOfMemoryError:
+            # Only the weights get here, not a row: without room for them the rows stay failures.
+            return
         finally:
-            model.to(dtype)
+            for name, tensor in _tensors_of(model):
+                tensor.data = tensor.data.to(dtypes[name])
+
+
+def _tensors_of(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield weights and buffers of a model by name."""
+    yield from model.named_parameters()
+    yield from model.named_buffers()

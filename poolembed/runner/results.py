@@ -76,8 +76,7 @@ class RowCollector:
         self._fail_where(rows, np.asarray([not bool(torch.isfinite(data).all()) for data in blocks]))
         for row, data in zip(rows.tolist(), blocks, strict=True):
             if row not in self.failures:
-                # One weight a token comes without a second dimension.
-                self._rows[row] = data.numpy().reshape(len(data), self._size)
+                self._rows[row] = data.numpy()
 
     def finish(self) -> PooledRows:
         """Return what was placed, in the order of the rows."""

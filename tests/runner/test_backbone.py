@@ -124,3 +124,53 @@ def test_a_path_can_be_changed_and_changed_back(models):
 def test_no_gradient_is_kept(runner_of):
     backbone = runner_of("bert-mean").backbone
     assert backbone.forward(pack(random_rows((4,), 900), np.asarray([0]))).is_inference()
+
+
+@pytest.mark.parametrize("family", ["bert-mean", "modernbert-colbert", "mpnet-mean"])
+def test_tokens_that_are_not_to_be_seen_change_no_other(family, runner_of):
+    backbone = runner_of(family).backbone
+    vocab_size = backbone.model.get_input_embeddings().num_embeddings
+    lengths = (30, 30, 30)
+    rows = random_rows(lengths, vocab_size)
+    changed = random_rows(lengths, vocab_size)
+    seen = np.asarray([12, 30, 20])
+    hidden = np.concatenate([np.arange(12, 30), np.arange(80, 90)])
+    changed.token_ids[hidden] = (changed.token_ids[hidden] + 1) % (vocab_size - 10) + 10
+    one, other = (
+        backbone.forward(
+            pack(TokenizedRows(some.token_ids, some.lengths, some.truncated, seen_lengths=seen), np.arange(3))
+        )
+        for some in (rows, changed)
+    )
+    visible = np.setdiff1d(np.arange(90), hidden)
+    torch.testing.assert_close(one[visible], other[visible], **TOLERANCE)
+    assert (one[hidden] - other[hidden]).abs().max() > 1e-2
+    whole = pack(TokenizedRows(rows.token_ids[:12], np.asarray([12]), np.zeros(1, np.bool_)), np.asarray([0]))
+    torch.testing.assert_close(one[:12], backbone.forward(whole), **TOLERANCE)
+
+
+@pytest.mark.parametrize("family", ["llama-last", "mistral-last", "qwen2-last", "qwen3-last"])
+@pytest.mark.parametrize("piece_tokens", [1, 60, 100, 1000])
+def test_a_row_of_a_causal_model_may_be_run_in_pieces(family, runner_of, piece_tokens):
+    backbone = runner_of(family).backbone
+    assert backbone.takes_pieces
+    length = 20 if piece_tokens == 1 else 150
+    rows = random_rows((length,), backbone.model.get_input_embeddings().num_embeddings)
+    batch = pack(rows, np.asarray([0]))
+    pieces = list(backbone.forward_in_pieces(batch, piece_tokens))
+    assert [len(piece) for piece in pieces[:-1]] == [piece_tokens] * (len(pieces) - 1)
+    assert backbone.path == "packed"
+    torch.testing.assert_close(torch.cat(pieces), backbone.forward(batch), **TOLERANCE)
+
+
+def test_a_run_in_pieces_that_is_given_up_leaves_the_path_as_it_was(runner_of):
+    backbone = runner_of("llama-last").backbone
+    pieces = backbone.forward_in_pieces(pack(random_rows((9,), 700), np.asarray([0])), 3)
+    next(pieces)
+    pieces.close()
+    assert backbone.path == "packed"
+    assert backbone.model.config._attn_implementation != backbone.own_attention
+
+
+def test_an_encoder_takes_no_pieces(runner_of):
+    assert not runner_of("distilbert-mean").backbone.takes_pieces

@@ -44,7 +44,7 @@ def test_a_row_with_a_number_that_is_not_finite_fails(value):
     pooled = collector.finish()
     assert list(pooled.failures) == [0]
     assert pooled.failures[0].code == "non_finite"
-    assert pooled.values[1:].tolist() == [[5, 6], [1, 2]]
+    assert pooled.values.tolist() == [[0, 0], [5, 6], [1, 2]]
 
 
 def test_a_row_with_a_token_that_is_not_finite_fails_whole():
@@ -77,3 +77,22 @@ def test_failures_of_rows_that_were_not_computed_are_kept(per_token):
 def test_a_chunk_without_rows_has_results_of_the_right_width():
     for per_token in (True, False):
         assert RowCollector(0, 5, per_token=per_token).finish().values.shape == (0, 5)
+
+
+def test_tokens_that_are_not_wanted_are_left_out_and_harm_nothing():
+    collector = RowCollector(2, 1, per_token=True)
+    wanted = [torch.tensor([True, False, True]), torch.tensor([False])]
+    collector.place(
+        array([1, 0]), [torch.tensor([[1.0], [float("nan")], [3.0]]), torch.tensor([[9.0]])], wanted
+    )
+    pooled = collector.finish()
+    assert pooled.lengths is not None
+    assert pooled.lengths.tolist() == [0, 2]
+    assert pooled.values.tolist() == [[1.0], [3.0]]
+    assert pooled.failures == {}
+
+
+def test_one_weight_a_token_may_come_without_its_second_dimension():
+    collector = RowCollector(1, 1, per_token=True)
+    collector.place(array([0]), [torch.tensor([1.0, 2.0])])
+    assert collector.finish().values.tolist() == [[1.0], [2.0]]

@@ -8,7 +8,7 @@ from transformers import AutoModel
 from poolembed.errors import ModelError
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.packing import positions_in_rows
-from poolembed.runner.self_check import TOLERANCES, self_check
+from poolembed.runner.self_check import LENGTHS, TOLERANCES, random_rows, self_check
 
 CPU = torch.device("cpu")
 
@@ -18,7 +18,8 @@ def load(models, family, **settings):
 
 
 def check(backbone, max_length=512):
-    return self_check(backbone, max_length=max_length, special_ids=frozenset(range(5)))
+    vocab_size = backbone.model.get_input_embeddings().num_embeddings
+    return self_check(backbone, random_rows(vocab_size, max_length, frozenset(range(10))))
 
 
 class Wrapped(nn.Module):
@@ -149,3 +150,17 @@ def test_half_precision_is_checked_with_its_own_tolerance(models, dtype):
     assert verdict.path == "packed"
     assert verdict.max_difference is not None
     assert verdict.max_difference <= TOLERANCES[dtype]
+
+
+def test_random_rows_are_the_same_at_every_call_and_hold_no_special_token():
+    special = frozenset({0, 3, 7, 99})
+    rows = random_rows(100, 512, special)
+    assert rows.token_ids.tolist() == random_rows(100, 512, special).token_ids.tolist()
+    assert rows.lengths.tolist() == list(LENGTHS)
+    assert len(rows.token_ids) == sum(LENGTHS)
+    assert special.isdisjoint(rows.token_ids.tolist())
+    assert set(rows.token_ids.tolist()) <= set(range(100))
+
+
+def test_random_rows_keep_the_maximum_length():
+    assert random_rows(100, 40, frozenset()).lengths.tolist() == [40, 40, 33, 33, 7, 2]
