@@ -5,7 +5,7 @@ from dataclasses import MISSING, fields
 import click
 import pytest
 
-from poolembed.cli import cli
+from poolembed.cli import cli, options
 from poolembed.cli.command import TaskCommand
 from poolembed.config import InputConfig, JobConfig, ModelConfig, OutputConfig, PoolerConfig, RunConfig
 
@@ -50,6 +50,12 @@ def test_every_command_but_inspect_runs_a_job():
     assert set(cli.commands) - set(COMMANDS) == {"inspect"}
 
 
+def test_every_command_of_the_pipeline_can_be_typed():
+    from poolembed.pipeline.commands import COMMANDS as RUN
+
+    assert sorted(RUN) == sorted(COMMANDS)
+
+
 def test_every_record_of_a_job_is_looked_at():
     records = {field.type for field in fields(JobConfig) if field.name not in ("command", "task")}
     assert records == set(RECORDS)
@@ -58,6 +64,17 @@ def test_every_record_of_a_job_is_looked_at():
 def test_no_two_records_of_a_command_share_a_name(command):
     listed = [field.name for record in (*RECORDS, command.task) for field in fields(record)]
     assert len(listed) == len(set(listed))
+
+
+def test_what_is_for_every_command_is_given_to_each_once(command):
+    names = [parameter.name for parameter in command.params]
+    assert len(names) == len(set(names))
+    shared = {
+        parameter.name
+        for parameter in options.with_options(options.SHARED_OPTIONS)(click.Command("x")).params
+    }
+    assert shared
+    assert shared - set(names) == set()
 
 
 def test_every_option_is_a_field_of_a_record(command):
@@ -88,3 +105,12 @@ def test_every_option_says_what_it_does_and_reads_its_environment_variable(comma
             longest = max(parameter.opts, key=len).removeprefix("--")
             assert parameter.help, longest
             assert parameter.envvar == f"POOLEMBED_{longest.replace('-', '_').upper()}"
+
+
+def test_every_help_has_two_examples_that_can_be_typed(command):
+    examples = [line.strip() for line in command.help.splitlines() if line.startswith("  poolembed ")]
+    assert len(examples) >= 2
+    for example in examples:
+        _, name, *arguments = example.split()
+        assert name == command.name
+        assert command.make_context(name, arguments).params["paths"]
