@@ -5,7 +5,16 @@ word to a person.
 """
 
 from poolembed.model.operation import Operation, Outcome, Texts
+from poolembed.model.pair_calls import Entity, RankedDocument
 from poolembed.model.pooling_model import PoolingModel
 from poolembed.model.records import Classification
 
-__all__ = ["Classification", "Operation", "Outcome", "PoolingModel", "Texts"]
+__all__ = [
+    "Classification",
+    "Entity",
+    "Operation",
+    "Outcome",
+    "PoolingModel",
+    "RankedDocument",
+    "Texts",
+]

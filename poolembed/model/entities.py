@@ -124,18 +124,21 @@ class Entities(Operation):
         )
 
 
-def make_entities(runner: PoolingRunner, config: EntityConfig) -> Entities:
+def make_entities(
+    runner: PoolingRunner, config: EntityConfig, given: PoolingParams | None = None
+) -> Entities:
     """Return the operation that finds entities with a model.
 
     Args:
         runner: the model; it passed `check_entities`.
         config: how tokens become entities.
+        given: what the user asks of the pooler.
 
     Raises:
         ConfigError: windows have no room for their overlap.
     """
     tokenizer = runner.tokenizers.located(config.overlap_tokens)
-    return Entities(runner, runner.params("token_classify"), config, tokenizer)
+    return Entities(runner, runner.params("token_classify", given), config, tokenizer)
 
 
 def check_entities(spec: ModelSpec) -> None:
@@ -147,7 +150,7 @@ def check_entities(spec: ModelSpec) -> None:
     request(spec, "token_classify")
     if spec.kind not in ("token-classifier", "classifier"):
         raise ConfigError(
-            f"{spec.name} is a {spec.kind} model, whose tokens have no classes",
+            f"{spec.name} is a model of kind {spec.kind!r}, whose tokens have no classes",
             "token-classify takes token classifiers, such as models of named entities",
         )
 

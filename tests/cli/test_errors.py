@@ -205,13 +205,13 @@ def test_a_prompt_that_the_model_does_not_declare(embed, corpus, models):
         (["--dtype", "float8"], "'float8' is not one of 'auto', 'float32', 'bfloat16', 'float16'"),
         (["--on-error", "ignore"], "'ignore' is not one of 'fail', 'skip'"),
         (["--limit", "many"], "'many' is not a valid integer"),
-        (["--btach-tokens", "7"], "No such option '--btach-tokens'. Did you mean '--batch-tokens'?"),
+        (["--btach-tokens", "7"], "No such option '--btach-tokens'"),
     ],
 )
 def test_an_option_or_value_that_does_not_exist_is_a_usage_error(embed, corpus, arguments, words):
     done = embed("corpus.jsonl", *arguments)
     assert done.exit_code == CONFIG
-    assert words in done.stderr.replace("Did you mean --batch", "Did you mean '--batch")
+    assert words in done.stderr
 
 
 def test_no_input_is_a_usage_error(embed):

