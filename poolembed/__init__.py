@@ -8,31 +8,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from poolembed.config import LongTextConfig, ModelConfig, PoolerConfig
-    from poolembed.model import Classification, PoolingModel
-    from poolembed.poolers import LateChunkingParams, PoolingParams
+    from poolembed.config import LongTextConfig, ModelConfig, PairConfig, PoolerConfig
+    from poolembed.model import Classification, Entity, PoolingModel, RankedDocument
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Classification",
+    "Entity",
     "LateChunkingParams",
     "LongTextConfig",
     "ModelConfig",
+    "PairConfig",
     "PoolerConfig",
     "PoolingModel",
     "PoolingParams",
+    "RankedDocument",
     "__version__",
 ]
 
 _HOMES = {
     "Classification": "poolembed.model",
-    "LateChunkingParams": "poolembed.poolers",
+    "Entity": "poolembed.model",
+    "LateChunkingParams": "poolembed.config",
     "LongTextConfig": "poolembed.config",
     "ModelConfig": "poolembed.config",
+    "PairConfig": "poolembed.config",
     "PoolerConfig": "poolembed.config",
     "PoolingModel": "poolembed.model",
-    "PoolingParams": "poolembed.poolers",
+    "PoolingParams": "poolembed.config",
+    "RankedDocument": "poolembed.model",
 }
 
 

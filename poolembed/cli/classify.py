@@ -19,10 +19,10 @@ HELP = """Give each row's text a class, by a model with a classification head.
 The output (reviews.jsonl gives reviews.classify.parquet) has the input's columns and
 
 \b
-  label, score   the best class and its probability
-  labels         every class from --threshold up, for models of several labels
-  probs          all probabilities in the order of the model's labels, which are in the metadata
-  values         the numbers of a regression, in place of all these
+  label, score  the best class and its probability
+  labels        every class from --threshold up (models of several labels)
+  probs         all probabilities, in the order of the labels in the metadata
+  values        the numbers of a regression, in place of all these
 
 A model of several labels gives each its own probability (sigmoid), others share one among all (softmax).
 With `--no-activation` the numbers are logits, and `probs` is called `logits`. With `--on-long windows`
@@ -31,7 +31,7 @@ the probabilities of a long text are the means over its windows, weighted by the
 \b
 Examples:
   poolembed classify reviews.jsonl --model my-classifier
-  poolembed classify reviews.jsonl --model my-classifier --text-field review --top-k 3
+  poolembed classify reviews.jsonl --model my-classifier --top-k 3
 """
 
 classify = task_command(

@@ -55,7 +55,7 @@ class Names(click.ParamType):  # type: ignore[type-arg] # generic only since cli
     def convert(
         self, value: str | Sequence[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        """Split at the commas; what a list holds is taken as it is."""
+        """Split `value` at the commas; a list is taken as it is. `param` and `ctx` are click's."""
         if not isinstance(value, str):
             return tuple(value)
         return tuple(name.strip() for name in value.split(",") if name.strip())

@@ -31,7 +31,7 @@ model's function.
 \b
 Examples:
   poolembed reward answers.jsonl --model my-reward-model
-  poolembed reward solutions.jsonl --model my-process-reward-model --text-field solution
+  poolembed reward solutions.jsonl --model my-process-reward-model
 """
 
 reward = task_command(

@@ -19,17 +19,19 @@ class TextRole:
             stand side by side, and are taken together or not at all.
         only_string_column: where no candidate exists, take the only string column of the input.
         is_list: a row brings a list of texts (`documents`), not one.
+        is_column: the role is called as its column, which the user has named already.
     """
 
     name: str
     candidates: tuple[str, ...]
     only_string_column: bool = True
     is_list: bool = False
+    is_column: bool = False
 
     @property
     def option(self) -> str:
         """The option that names its column."""
-        return f"--{self.name}-field"
+        return "--template" if self.is_column else f"--{self.name}-field"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,9 @@ def _lists(roles: Sequence[TextRole]) -> frozenset[str]:
 def _text_columns(
     config: InputConfig, roles: Sequence[TextRole], schema: pa.Schema, parts: Sequence[Columns]
 ) -> dict[str, str]:
-    chosen = {role.name: name for role in roles if (name := config.column_of(role.name)) is not None}
+    chosen = {role.name: role.name for role in roles if role.is_column} | {
+        role.name: name for role in roles if (name := config.column_of(role.name)) is not None
+    }
     for name in chosen.values():
         if name not in schema.names:
             raise InputError(f"no column is named {name!r}", _suggestion(name, schema))
@@ -102,8 +104,6 @@ def _default_columns(
     ]
     if len(roles) == 1 and roles[0].only_string_column and len(strings) == 1:
         return {roles[0].name: strings[0]}
-    if len(roles) == 1 and roles[0].candidates == (roles[0].name,) and not roles[0].only_string_column:
-        raise InputError(f"no column is named {roles[0].name!r}", _suggestion(roles[0].name, schema))
     wanted = " or ".join(" with ".join(map(repr, fields.values())) for fields in known)
     raise InputError(
         f"no column {wanted} for the {' and the '.join(role.name for role in roles)}",

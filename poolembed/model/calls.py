@@ -1,14 +1,19 @@
 """Operations on texts that a Python program hands over, chunk by chunk and checked."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from poolembed.errors import InputError
+from poolembed.config import ModelConfig, PoolerConfig, TaskConfig
+from poolembed.errors import ConfigError, InputError
 from poolembed.model.operation import Operation, Outcome
 from poolembed.results import ColumnData
+
+C = TypeVar("C", bound=ModelConfig | TaskConfig)
 
 CHUNK_TEXTS = 8192
 """Texts held and sorted by length together."""
@@ -69,3 +74,29 @@ def _checked(row: int, text: object) -> str:
         raise InputError(f"text {row} is no string but {type(text).__name__}")
     # Tokenizers take UTF-8, which has no unpaired surrogates.
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def checked(config: C) -> C:
+    """Return `config`.
+
+    Raises:
+        ConfigError: its values contradict each other; lists every problem.
+    """
+    problems = config.check()
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return config
+
+
+def with_task(pooler_config: PoolerConfig | None, task: str | None) -> PoolerConfig:
+    """Return `pooler_config` with `task` in it; None leaves what it says.
+
+    Raises:
+        ConfigError: both name a task, and not the same.
+    """
+    config = pooler_config or PoolerConfig()
+    if task is None:
+        return config
+    if config.task not in (None, task):
+        raise ConfigError(f"task {task!r} and PoolerConfig(task={config.task!r}) contradict each other")
+    return replace(config, task=task)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from poolembed.runner import (
     ModelSpec,
     PooledRows,
     PoolingParams,
-    PoolingRunner,
     RowFailure,
     request,
 )
+
+if TYPE_CHECKING:
+    from poolembed.runner import PoolingRunner
 
 # Probabilities that are held at once, 128 MB of them.
 MAX_PROBABILITIES = 32 * 2**20
@@ -59,7 +62,7 @@ class Entities(Operation):
         tokenizer: texts to tokens.
     """
 
-    runner: PoolingRunner
+    runner: "PoolingRunner"
     params: PoolingParams
     config: EntityConfig
     tokenizer: LocatingTokenizer
@@ -124,18 +127,21 @@ class Entities(Operation):
         )
 
 
-def make_entities(runner: PoolingRunner, config: EntityConfig) -> Entities:
+def make_entities(
+    runner: "PoolingRunner", config: EntityConfig, given: PoolingParams | None = None
+) -> Entities:
     """Return the operation that finds entities with a model.
 
     Args:
         runner: the model; it passed `check_entities`.
         config: how tokens become entities.
+        given: what the user asks of the pooler.
 
     Raises:
         ConfigError: windows have no room for their overlap.
     """
     tokenizer = runner.tokenizers.located(config.overlap_tokens)
-    return Entities(runner, runner.params("token_classify"), config, tokenizer)
+    return Entities(runner, runner.params("token_classify", given), config, tokenizer)
 
 
 def check_entities(spec: ModelSpec) -> None:
@@ -147,7 +153,7 @@ def check_entities(spec: ModelSpec) -> None:
     request(spec, "token_classify")
     if spec.kind not in ("token-classifier", "classifier"):
         raise ConfigError(
-            f"{spec.name} is a {spec.kind} model, whose tokens have no classes",
+            f"{spec.name} is a model of kind {spec.kind!r}, whose tokens have no classes",
             "token-classify takes token classifiers, such as models of named entities",
         )
 

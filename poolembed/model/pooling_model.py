@@ -9,25 +9,28 @@ import numpy.typing as npt
 
 from poolembed.config import (
     DEFAULT_MODEL,
+    Aggregation,
     ClassifyConfig,
     Device,
     DType,
     EmbedConfig,
+    EntityConfig,
     Level,
     LongTextConfig,
     ModelConfig,
+    PairConfig,
     PoolerConfig,
     RewardConfig,
     Role,
     SparseConfig,
-    TaskConfig,
     TokenEmbedConfig,
 )
 from poolembed.errors import ConfigError
-from poolembed.model.calls import joined, outcomes_of
+from poolembed.model.calls import checked, joined, outcomes_of, with_task
 from poolembed.model.classify import Classify
 from poolembed.model.embed import Embed
 from poolembed.model.encode import Encode
+from poolembed.model.pair_calls import Entity, RankedDocument, entities_of, rank_texts, score_texts
 from poolembed.model.records import Classification, classifications, matrices, weights_by_token
 from poolembed.model.reward import Reward
 from poolembed.model.sparse import Sparse
@@ -36,6 +39,7 @@ from poolembed.runner import PoolingParams, PoolingRunner, load_runner, named_pr
 
 Array = npt.NDArray[np.float32]
 TRUNCATE = LongTextConfig()
+NO_LIMITS = PairConfig()
 
 _log = logging.getLogger("poolembed")
 
@@ -80,9 +84,9 @@ class PoolingModel:
             device=config.device if device == "auto" else device,
             dtype=config.dtype if dtype == "auto" else dtype,
         )
-        _check(config)
+        checked(config)
         self._prompt, self._prompt_name = config.prompt, config.prompt_name
-        self.runner: PoolingRunner = load_runner(config, _with_task(pooler_config, task))
+        self.runner: PoolingRunner = load_runner(config, with_task(pooler_config, task))
         for warning in self.runner.warnings:
             _log.warning(warning)
 
@@ -104,8 +108,7 @@ class PoolingModel:
         Returns:
             Shape (num_texts, size), float32; (0, size) where there are no texts.
         """
-        config = EmbedConfig(on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens)
-        _check(config)
+        config = checked(EmbedConfig(on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens))
         operation = Embed.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
         empty = np.zeros((0, self.runner.result_size(operation.params)), np.float32)
         return joined(empty, (outcome.columns["embedding"] for outcome in outcomes_of(operation, texts)))
@@ -124,11 +127,15 @@ class PoolingModel:
             pooling_params: `use_activation`; one for all texts.
             threshold: models of several labels: probability from which a class counts; None takes 0.5.
             long_texts: what becomes of texts over the maximum length.
+
+        Raises:
+            ConfigError: the model has no classes, or an argument does not fit it.
         """
-        config = ClassifyConfig(
-            threshold=threshold, on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens
+        config = checked(
+            ClassifyConfig(
+                threshold=threshold, on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens
+            )
         )
-        _check(config)
         operation = Classify.of(self.runner, self._prompt_of(None), config, pooling_params)
         if operation.gives_values:
             raise ConfigError(
@@ -152,10 +159,52 @@ class PoolingModel:
             pooling_params: nothing in it has a meaning but the task.
             prompt_name: a prompt that the model declares; None takes its default.
         """
-        config = SparseConfig(top_k=top_k)
-        _check(config)
+        config = checked(SparseConfig(top_k=top_k))
         operation = Sparse.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
         return [weights for outcome in outcomes_of(operation, texts) for weights in weights_by_token(outcome)]
+
+    def score(
+        self,
+        data_1: str | Iterable[str],
+        data_2: str | Iterable[str],
+        pooling_params: PoolingParams | None = None,
+        pairs: PairConfig = NO_LIMITS,
+    ) -> Array:
+        """Return the score of each pair: one text with each of several, or as many with as many.
+
+        Args:
+            data_1: queries.
+            data_2: documents; shape and order of the result, float32, are theirs.
+            pooling_params: `use_activation`, `dimensions`; one for all pairs.
+            pairs: limits and prompts.
+        """
+        return score_texts(self.runner, data_1, data_2, checked(pairs), pooling_params)
+
+    def rerank(
+        self, query: str, documents: Iterable[str], top_k: int | None = None, pairs: PairConfig = NO_LIMITS
+    ) -> list[RankedDocument]:
+        """Return the documents, best first; of equal scores the one given first goes first.
+
+        Args:
+            query: what is looked for.
+            documents: where.
+            top_k: give the best only; None gives all.
+            pairs: limits and prompts.
+        """
+        return rank_texts(self.runner, query, documents, checked(pairs), top_k)
+
+    def token_classify(
+        self, texts: Iterable[str], aggregation: Aggregation = "simple", overlap_tokens: int | None = None
+    ) -> list[list[Entity]]:
+        """Return the entities of each text; long ones are read in windows that overlap.
+
+        Args:
+            texts: the texts.
+            aggregation: how tokens become entities: `none`, `simple`, `first`, `average` or `max`.
+            overlap_tokens: tokens that neighbouring windows share; None takes a quarter of a window.
+        """
+        config = checked(EntityConfig(aggregation=aggregation, overlap_tokens=overlap_tokens))
+        return list(entities_of(self.runner, texts, config))
 
     def token_embed(
         self,
@@ -172,8 +221,7 @@ class PoolingModel:
             prompt_name: a prompt that the model declares; None takes its default.
             role: `query` or `document`, for models of late interaction; None takes `document`.
         """
-        config = TokenEmbedConfig(role=role)
-        _check(config)
+        config = checked(TokenEmbedConfig(role=role))
         refuse_prompt(self.runner.spec, prompt_name)
         operation = TokenEmbed.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
         return [
@@ -197,8 +245,7 @@ class PoolingModel:
             `sequence`: shape (num_texts,), float32. Else one array a text, shape (num_rewards,), or
             (num_rewards, num_labels) where no output means `good`.
         """
-        config = RewardConfig(level=level)
-        _check(config)
+        config = checked(RewardConfig(level=level))
         operation = Reward.of(self.runner, self._prompt_of(None), config, pooling_params)
         outcomes = outcomes_of(operation, texts)
         if operation.level == "sequence":
@@ -235,18 +282,3 @@ class PoolingModel:
         if name is None and self._prompt is not None:
             return self._prompt
         return named_prompt(self.runner.spec, name or self._prompt_name)
-
-
-def _check(config: ModelConfig | TaskConfig) -> None:
-    problems = config.check()
-    if problems:
-        raise ConfigError("; ".join(problems))
-
-
-def _with_task(pooler_config: PoolerConfig | None, task: str | None) -> PoolerConfig:
-    config = pooler_config or PoolerConfig()
-    if task is None:
-        return config
-    if config.task not in (None, task):
-        raise ConfigError(f"task {task!r} and PoolerConfig(task={config.task!r}) contradict each other")
-    return replace(config, task=task)

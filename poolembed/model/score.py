@@ -69,12 +69,13 @@ class JoinedPairs(Operation):
         )
 
 
-def make_score(runner: PoolingRunner, pair: PairConfig) -> Operation:
+def make_score(runner: PoolingRunner, pair: PairConfig, given: PoolingParams | None = None) -> Operation:
     """Return the operation that scores pairs with a model.
 
     Args:
         runner: the model; it and `pair` passed `check_score`.
         pair: the user's limits and prompts.
+        given: what the user asks of the pooler.
     """
     score_type = runner.spec.score_type
     settings = {"score_type": str(score_type)}
@@ -84,32 +85,35 @@ def make_score(runner: PoolingRunner, pair: PairConfig) -> Operation:
             max_document_tokens=pair.max_document_tokens,
             instruction=pair.instruction,
         )
-        params = runner.params("classify")
+        params = runner.params("classify", given)
         settings |= {"activation": runner.spec.activation if params.use_activation else "none"}
         settings |= {name: str(value) for name, value in _limits(pair)}
         return JoinedPairs(runner=runner, params=params, tokenizer=tokenizer, settings=settings)
     if runner.spec.late_interaction is not None:
         return EncodedPairs(
             runner=runner,
-            params=runner.params("token_embed"),
+            params=runner.params("token_embed", given),
             tokenize_queries=runner.tokenizers.role("query"),
             tokenize_documents=runner.tokenizers.role("document"),
             compare=partial(maxsim_scores, device=runner.backbone.device),
             settings=settings | {"similarity": "MaxSim"},
         )
-    return _of_prompted_texts(runner, pair, settings)
+    params = runner.params("embed" if score_type == "bi-encoder" else "token_embed", given)
+    return _of_prompted_texts(runner, params, pair, settings)
 
 
-def _of_prompted_texts(runner: PoolingRunner, pair: PairConfig, settings: Mapping[str, str]) -> EncodedPairs:
+def _of_prompted_texts(
+    runner: PoolingRunner, params: PoolingParams, pair: PairConfig, settings: Mapping[str, str]
+) -> EncodedPairs:
     query_prompt = _prompt(runner.spec, pair.query_prompt_name, QUERY_PROMPTS)
     document_prompt = _prompt(runner.spec, pair.document_prompt_name, DOCUMENT_PROMPTS)
     tokenize_queries = runner.tokenizers.texts(query_prompt)
     is_alike = query_prompt == document_prompt
-    is_bi_encoder = runner.spec.score_type == "bi-encoder"
+    is_bi_encoder = params.task == "embed"
     similarity = runner.spec.similarity if is_bi_encoder else "MaxSim"
     return EncodedPairs(
         runner=runner,
-        params=runner.params("embed" if is_bi_encoder else "token_embed"),
+        params=params,
         tokenize_queries=tokenize_queries,
         tokenize_documents=tokenize_queries if is_alike else runner.tokenizers.texts(document_prompt),
         compare=partial(similarities, similarity)
@@ -157,7 +161,7 @@ def _no_score(spec: ModelSpec) -> ConfigError:
             "score takes models with one label; `poolembed classify` gives the probability of each label",
         )
     return ConfigError(
-        f"{spec.name} is a {spec.kind} model and scores no pairs",
+        f"{spec.name} is a model of kind {spec.kind!r} and scores no pairs",
         "score takes embedding models, cross-encoders, and late-interaction models",
     )
 

@@ -55,7 +55,7 @@ class Template:
     def roles(self) -> tuple[TextRole, ...]:
         """The columns, each once, as texts that every row must bring."""
         names = dict.fromkeys(name for _, name in self.parts if name is not None)
-        return tuple(TextRole(name, (name,), only_string_column=False) for name in names)
+        return tuple(TextRole(name, (name,), is_column=True) for name in names)
 
     def fill(self, texts: Mapping[str, Sequence[str]]) -> list[str]:
         """Return the text of every row.

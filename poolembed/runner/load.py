@@ -3,6 +3,7 @@
 import torch
 
 from poolembed.config import ModelConfig, PoolerConfig
+from poolembed.errors import ModelError
 from poolembed.runner.assemble import assemble
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.budget import choose_budget
@@ -73,6 +74,15 @@ def _has_own_logits(spec: ModelSpec) -> bool:
 
 
 def _stored(spec: ModelSpec) -> torch.dtype:
-    """Return the precision of the weights on disk; undeclared means float32."""
-    dtype = getattr(torch, spec.dtype or "float32", torch.float32)
-    return dtype if isinstance(dtype, torch.dtype) else torch.float32
+    """Return the precision of the weights on disk; undeclared means float32.
+
+    Raises:
+        ModelError: the declared one is none of torch's.
+    """
+    dtype = getattr(torch, spec.dtype or "float32", None)
+    if not isinstance(dtype, torch.dtype):
+        raise ModelError(
+            f"{spec.folder}: config.json declares weights of type {spec.dtype!r}, which torch does not know",
+            "correct dtype (or torch_dtype) in config.json",
+        )
+    return dtype

@@ -77,7 +77,7 @@ def scene(folder, models):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_examples_of_a_commands_help_run(poolembed, models, folder, command):
     # The model that the examples leave to the default is a tiny one here, where they name none.
-    tiny = {"POOLEMBED_MODEL": str(models / "bert-mean")}
+    tiny = {"POOLEMBED_MODEL": str(models / "bert-mean"), "POOLEMBED_BATCH_TOKENS": "512"}
     for example in examples(poolembed(command, "--help").stdout):
         arguments = shlex.split(example)
         if "sentence-transformers/all-MiniLM-L6-v2" in arguments or arguments == ["inspect"]:

@@ -187,8 +187,8 @@ def test_texts_are_computed_in_blocks_of_bounded_size():
     [
         ("bert-mean", "cannot token_classify"),
         ("bert-seqcls", "cannot token_classify"),
-        ("qwen2-prm", "is a process-reward model, whose tokens have no classes"),
-        ("xlmroberta-bge-m3", "is a embedding model, whose tokens have no classes"),
+        ("qwen2-prm", "is a model of kind 'process-reward', whose tokens have no classes"),
+        ("xlmroberta-bge-m3", "is a model of kind 'embedding', whose tokens have no classes"),
     ],
 )
 def test_a_model_without_classes_for_tokens_is_refused_before_it_is_loaded(family, message, zoo):

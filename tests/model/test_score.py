@@ -192,8 +192,8 @@ def test_limits_of_one_text_cut_it_alone(runner_of):
     ("family", "message"),
     [
         ("bert-seqcls", "bert-seqcls has 3 labels, so it gives no single score to a pair"),
-        ("bert-tokencls", "is a token-classifier model and scores no pairs"),
-        ("qwen2-prm", "is a process-reward model and scores no pairs"),
+        ("bert-tokencls", "is a model of kind 'token-classifier' and scores no pairs"),
+        ("qwen2-prm", "is a model of kind 'process-reward' and scores no pairs"),
     ],
 )
 def test_a_model_that_scores_no_pairs_says_so_before_it_is_loaded(family, message, zoo):

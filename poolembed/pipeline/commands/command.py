@@ -43,7 +43,7 @@ class Command:
 
 
 def task_of(job: JobConfig, kind: type[C]) -> C:
-    """Return what a job's command alone must know; its defaults where nothing was said."""
+    """Return what the command of `job` alone must know, or the defaults of `kind` where nothing was said."""
     return job.task if isinstance(job.task, kind) else kind()
 
 
@@ -55,7 +55,7 @@ def params_of(job: JobConfig) -> "PoolingParams":
 
 
 def prompt_of(spec: "ModelSpec", job: JobConfig) -> str:
-    """Return the text put before every text.
+    """Return the text that `job` puts before every text, out of the prompts of `spec` where it names one.
 
     Raises:
         ConfigError: the model declares no prompt of that name.
