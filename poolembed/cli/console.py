@@ -37,6 +37,8 @@ class Console:
         logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="poolembed: %(message)s")
 
     def __enter__(self) -> Self:
+        # The seconds before the first row; `start` replaces it.
+        self._show(bar_format="{desc}", desc="reading the input, loading the model ...")
         return self
 
     def __exit__(
@@ -53,8 +55,8 @@ class Console:
         """Begin to count rows."""
         self._num_rows = num_rows
         self._started = self._reported = time.monotonic()
-        if not self._quiet and sys.stderr.isatty():
-            self._bar = tqdm(total=num_rows, unit=" rows", file=sys.stderr, dynamic_ncols=True, leave=False)
+        self._close_bar()
+        self._show(total=num_rows, unit=" rows")
 
     def advance(self, num_rows: int, num_tokens: int) -> None:
         """Count rows that are computed.
@@ -86,6 +88,10 @@ class Console:
         if not self._quiet:
             for line in summary.lines():
                 click.echo(line, err=True)
+
+    def _show(self, **bar: Any) -> None:  # noqa: ANN401 - tqdm's own settings
+        if not self._quiet and sys.stderr.isatty():
+            self._bar = tqdm(file=sys.stderr, dynamic_ncols=True, leave=False, **bar)
 
     def _close_bar(self) -> None:
         if self._bar is not None:

@@ -36,11 +36,9 @@ class KeyValue(click.ParamType):  # type: ignore[type-arg] # generic only since 
     name = "key=value"
 
     def convert(
-        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
         """Split `value` at its first equals sign; `param` and `ctx` name the option in an error."""
-        if isinstance(value, tuple):
-            return value
         key, sign, content = value.partition("=")
         if not sign or not key:
             self.fail(f"{value!r} is not KEY=VALUE", param, ctx)

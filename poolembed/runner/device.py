@@ -21,7 +21,7 @@ def resolve_device(name: str) -> torch.device:
         ConfigError: this machine, or this build of torch, has no such device.
     """
     if name == "auto":
-        if torch.cuda.is_available():
+        if torch.cuda.is_available():  # pragma: no cover - needs CUDA
             return torch.device("cuda", 0)
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     device = torch.device(name)
@@ -29,7 +29,7 @@ def resolve_device(name: str) -> torch.device:
         count = torch.cuda.device_count()
         if (device.index or 0) >= count:
             raise ConfigError(f"--device {name}: torch sees {count} CUDA devices", "use --device auto or cpu")
-        return torch.device("cuda", device.index or 0)
+        return torch.device("cuda", device.index or 0)  # pragma: no cover - needs CUDA
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise ConfigError("--device mps: torch has no MPS device here", "use --device auto or cpu")
     return device

@@ -70,10 +70,18 @@ def test_a_terminal_gets_a_bar_with_rows_rate_and_time_left(watch):
     assert re.search(r"[\d,]+ tokens/s", shown)
 
 
+def test_a_terminal_is_told_what_the_seconds_before_the_first_row_are_for():
+    stream = Terminal()
+    with contextlib.redirect_stderr(stream), Console(quiet=False, as_json=False) as console:
+        assert stream.getvalue() == "\rreading the input, loading the model ..."
+        console.start(3)
+        assert re.search(r"\r +\r.*0/3 ", stream.getvalue())
+
+
 def test_the_bar_is_gone_when_the_summary_comes(watch):
     shown = watch(Terminal())
     lines = shown.rstrip("\n").split("\n")
-    assert lines[0] == "poolembed: something worth knowing"
+    assert lines[0].endswith("\rpoolembed: something worth knowing")
     # What tqdm wipes a line with, before the first line of the summary.
     assert re.search(r"\r +\r1,200 rows", shown)
     assert lines[-1] == "-> a.parquet.rejects.jsonl"

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import click
 import pytest
@@ -121,6 +122,14 @@ def test_a_target_in_a_folder_that_cannot_be_written(embed, corpus, folder):
     done = embed("corpus.jsonl", "-o", "locked/out.parquet")
     assert done.exit_code == OUTPUT
     assert told(done)[0] == "locked: the folder for the output cannot be written to"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make a file")
+def test_a_target_where_no_file_can_be_made(embed, corpus, folder):
+    done = embed("corpus.jsonl", "-o", "/proc/out.parquet")
+    assert done.exit_code == OUTPUT
+    assert told(done)[0].startswith("/proc/out.parquet: cannot be written: ")
+    assert files(folder) == ["corpus.jsonl"]
 
 
 def test_a_target_below_a_file(embed, corpus, folder):

@@ -16,6 +16,7 @@ from poolembed.runner.attention import (
     PackingError,
     _Layer,
     _varlen,
+    _varlen_kernel,
     packed_attention,
 )
 
@@ -263,6 +264,10 @@ def test_a_kernel_for_unequal_rows_is_told_which_tokens_are_not_seen():
     output = _varlen(varlen_kernel, tuple(state[0].transpose(0, 1) for state in (q, k, v)), rows, layer)
     expected = written_out(q, k, v, lengths, scale=0.3, num_seen=num_seen)
     torch.testing.assert_close(output[None], expected, **FLOAT64)
+
+
+def test_this_torch_has_a_kernel_for_unequal_rows():
+    assert callable(_varlen_kernel())
 
 
 @pytest.mark.gpu

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForTextEncoding
+from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding
 
+from poolembed.runner.attention import PACKED_ATTENTION
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.packing import TokenizedRows, pack
 
@@ -119,6 +120,32 @@ def test_a_path_can_be_changed_and_changed_back(models):
     backbone.use_path("equal-length")
     assert model.config._attn_implementation == backbone.own_attention
     torch.testing.assert_close(backbone.forward(batch), first)
+
+
+class Watched(torch.nn.Module):
+    """Keeps the last boundaries that a model was given."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.inner = model
+        self.config = model.config
+        self.packed_rows = None
+
+    def forward(self, input_ids, packed_rows=None, position_ids=None):
+        self.packed_rows = packed_rows
+        return self.inner(input_ids=input_ids, packed_rows=packed_rows, position_ids=position_ids)
+
+
+def test_off_the_cpu_attention_is_told_where_rows_begin(models):
+    with torch.device("meta"):  # shapes and types, and no numbers
+        model = Watched(AutoModel.from_config(AutoConfig.from_pretrained(models / "bert-mean")))
+    model.inner.set_attn_implementation(PACKED_ATTENTION)
+    backbone = Backbone(model, torch.device("meta"), path="packed")
+    states = backbone.forward(pack(random_rows((7, 5, 5), 900), np.arange(3)))
+    assert (states.shape, states.device.type) == ((17, backbone.hidden_size), "meta")
+    rows = model.packed_rows
+    assert (rows.cu_seq_lens.shape, rows.cu_seq_lens.dtype) == ((4,), torch.int32)
+    assert (rows.runs, rows.max_length) == ([(1, 7), (2, 5)], 7)
 
 
 def test_no_gradient_is_kept(runner_of):
