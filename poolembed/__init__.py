@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from poolembed.config import LongTextConfig, ModelConfig, PairConfig, PoolerConfig
     from poolembed.model import Classification, Entity, PoolingModel, RankedDocument
-    from poolembed.poolers import LateChunkingParams, PoolingParams
 
 __version__ = "0.1.0"
 
@@ -31,13 +30,13 @@ __all__ = [
 _HOMES = {
     "Classification": "poolembed.model",
     "Entity": "poolembed.model",
-    "LateChunkingParams": "poolembed.poolers",
+    "LateChunkingParams": "poolembed.config",
     "LongTextConfig": "poolembed.config",
     "ModelConfig": "poolembed.config",
     "PairConfig": "poolembed.config",
     "PoolerConfig": "poolembed.config",
     "PoolingModel": "poolembed.model",
-    "PoolingParams": "poolembed.poolers",
+    "PoolingParams": "poolembed.config",
     "RankedDocument": "poolembed.model",
 }
 

@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[1]
 # developer's own settings decide nothing.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="poolembed-tests-")
-for name in [name for name in os.environ if name.startswith("POOLEMBED_") and name != "POOLEMBED_SHARED"]:
-    del os.environ[name]
+for name in [name for name in os.environ if name.startswith("POOLEMBED_")]:
+    if name not in ("POOLEMBED_SHARED", "POOLEMBED_MODELS"):
+        del os.environ[name]
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from poolembed.config.job import (
     RunConfig,
 )
 from poolembed.config.pairs import PairConfig, RerankConfig
+from poolembed.config.params import LateChunkingParams, PoolingParams, PoolingSpec
 from poolembed.config.pooler import (
     REMOVED_POOLER_FIELDS,
     SEQ_POOLING_TYPES,
@@ -64,6 +65,7 @@ __all__ = [
     "EntityConfig",
     "InputConfig",
     "JobConfig",
+    "LateChunkingParams",
     "Level",
     "LongTextConfig",
     "ModelConfig",
@@ -73,6 +75,8 @@ __all__ = [
     "OutputDType",
     "PairConfig",
     "PoolerConfig",
+    "PoolingParams",
+    "PoolingSpec",
     "RerankConfig",
     "RewardConfig",
     "Role",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,10 @@ from poolembed.errors import ConfigError
 from poolembed.model.long_text import LongTexts, Tokens
 from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import ColumnData, Ragged, ResultColumn
-from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner, request
+from poolembed.runner import ModelSpec, PoolingParams, request
+
+if TYPE_CHECKING:
+    from poolembed.runner import PoolingRunner
 
 DEFAULT_THRESHOLD = 0.5
 
@@ -65,14 +68,14 @@ class Classify(Operation):
         config: what is given.
     """
 
-    runner: PoolingRunner
+    runner: "PoolingRunner"
     params: PoolingParams
     prompt: str
     config: ClassifyConfig
 
     @classmethod
     def of(
-        cls, runner: PoolingRunner, prompt: str, config: ClassifyConfig, given: PoolingParams | None = None
+        cls, runner: "PoolingRunner", prompt: str, config: ClassifyConfig, given: PoolingParams | None = None
     ) -> Self:
         """Return the operation, checked against what the model declares.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,10 @@ from poolembed.model.long_text import LongTexts, Tokens
 from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.model.quantize import Ranges, check_size, quantize, stored_type
 from poolembed.results import ResultColumn
-from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner, RowFailure, request
+from poolembed.runner import ModelSpec, PoolingParams, RowFailure, request
+
+if TYPE_CHECKING:
+    from poolembed.runner import PoolingRunner
 
 CALIBRATION_ROWS = 1024
 """First rows of a run, from which the bounds of int8 and uint8 are taken."""
@@ -52,7 +55,7 @@ class Embed(Operation):
         ranges: bounds of each dimension, for types that need them; None where there are no rows.
     """
 
-    runner: PoolingRunner
+    runner: "PoolingRunner"
     params: PoolingParams
     prompt: str
     config: EmbedConfig
@@ -60,7 +63,7 @@ class Embed(Operation):
 
     @classmethod
     def of(
-        cls, runner: PoolingRunner, prompt: str, config: EmbedConfig, given: PoolingParams | None = None
+        cls, runner: "PoolingRunner", prompt: str, config: EmbedConfig, given: PoolingParams | None = None
     ) -> Self:
         """Return the operation, checked against what the model declares.
 

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from poolembed.errors import ConfigError
 from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import Ragged, ResultColumn
-from poolembed.runner import PoolingParams, PoolingRunner, TokenizedRows
+from poolembed.runner import PoolingParams, TokenizedRows
 from poolembed.tasks import check_task
+
+if TYPE_CHECKING:
+    from poolembed.runner import PoolingRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +26,12 @@ class Encode(Operation):
         prompt: text put before every text.
     """
 
-    runner: PoolingRunner
+    runner: "PoolingRunner"
     params: PoolingParams
     prompt: str
 
     @classmethod
-    def of(cls, runner: PoolingRunner, prompt: str, task: str | None, given: PoolingParams | None) -> Self:
+    def of(cls, runner: "PoolingRunner", prompt: str, task: str | None, given: PoolingParams | None) -> Self:
         """Return the operation, checked against what the model declares.
 
         Args:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from poolembed.runner import (
     ModelSpec,
     PooledRows,
     PoolingParams,
-    PoolingRunner,
     RowFailure,
     request,
 )
+
+if TYPE_CHECKING:
+    from poolembed.runner import PoolingRunner
 
 # Probabilities that are held at once, 128 MB of them.
 MAX_PROBABILITIES = 32 * 2**20
@@ -59,7 +62,7 @@ class Entities(Operation):
         tokenizer: texts to tokens.
     """
 
-    runner: PoolingRunner
+    runner: "PoolingRunner"
     params: PoolingParams
     config: EntityConfig
     tokenizer: LocatingTokenizer
@@ -125,7 +128,7 @@ class Entities(Operation):
 
 
 def make_entities(
-    runner: PoolingRunner, config: EntityConfig, given: PoolingParams | None = None
+    runner: "PoolingRunner", config: EntityConfig, given: PoolingParams | None = None
 ) -> Entities:
     """Return the operation that finds entities with a model.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,10 @@ import numpy.typing as npt
 from poolembed.config import LongTextConfig
 from poolembed.model.operation import OnBatch
 from poolembed.results import ColumnData, ResultColumn
-from poolembed.runner import PooledRows, PoolingParams, PoolingRunner, RowFailure, TokenizedRows, Windows
+from poolembed.runner import PooledRows, PoolingParams, RowFailure, TokenizedRows, Windows
+
+if TYPE_CHECKING:
+    from poolembed.runner import PoolingRunner
 
 Tokens = TokenizedRows | Windows
 
@@ -44,7 +48,7 @@ class LongTexts:
         config: what becomes of long ones.
     """
 
-    runner: PoolingRunner
+    runner: "PoolingRunner"
     params: PoolingParams
     prompt: str
     config: LongTextConfig

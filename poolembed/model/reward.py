@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from poolembed.config import Level, RewardConfig
 from poolembed.errors import ConfigError
 from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import ColumnData, Ragged, ResultColumn
-from poolembed.runner import ModelSpec, PooledRows, PoolingParams, PoolingRunner, TokenizedRows, request
+from poolembed.runner import ModelSpec, PooledRows, PoolingParams, TokenizedRows, request
 from poolembed.tasks import PoolingTask
+
+if TYPE_CHECKING:
+    from poolembed.runner import PoolingRunner
 
 GOOD = "good"
 """Label of the output that says that a step is right."""
@@ -87,14 +90,14 @@ class Reward(Operation):
         config: what is rewarded.
     """
 
-    runner: PoolingRunner
+    runner: "PoolingRunner"
     params: PoolingParams
     prompt: str
     config: RewardConfig
 
     @classmethod
     def of(
-        cls, runner: PoolingRunner, prompt: str, config: RewardConfig, given: PoolingParams | None = None
+        cls, runner: "PoolingRunner", prompt: str, config: RewardConfig, given: PoolingParams | None = None
     ) -> Self:
         """Return the operation, checked against what the model declares.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,10 @@ from poolembed.config import SparseConfig
 from poolembed.errors import ConfigError
 from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import Ragged, ResultColumn
-from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner, RowFailure, TokenizedRows, request
+from poolembed.runner import ModelSpec, PoolingParams, RowFailure, TokenizedRows, request
+
+if TYPE_CHECKING:
+    from poolembed.runner import PoolingRunner
 
 DENSE_BYTES = 256 * 2**20
 """Most bytes of rows that are as wide as the vocabulary, held before their zeros are dropped."""
@@ -71,7 +74,7 @@ class Sparse(Operation):
         special_ids: tokens that stand for no text, which BGE-M3 gives no weight.
     """
 
-    runner: PoolingRunner
+    runner: "PoolingRunner"
     params: PoolingParams
     prompt: str
     config: SparseConfig
@@ -80,7 +83,7 @@ class Sparse(Operation):
 
     @classmethod
     def of(
-        cls, runner: PoolingRunner, prompt: str, config: SparseConfig, given: PoolingParams | None = None
+        cls, runner: "PoolingRunner", prompt: str, config: SparseConfig, given: PoolingParams | None = None
     ) -> Self:
         """Return the operation, checked against what the model declares.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +11,10 @@ from poolembed.config import Role, TokenEmbedConfig
 from poolembed.errors import ConfigError
 from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
 from poolembed.results import ColumnData, Ragged, ResultColumn
-from poolembed.runner import (
-    LateChunkingParams,
-    ModelSpec,
-    PooledRows,
-    PoolingParams,
-    PoolingRunner,
-    TokenizedRows,
-    request,
-)
+from poolembed.runner import LateChunkingParams, ModelSpec, PooledRows, PoolingParams, TokenizedRows, request
+
+if TYPE_CHECKING:
+    from poolembed.runner import PoolingRunner
 
 SPAN = (ResultColumn("start", "int32"), ResultColumn("end", "int32"))
 """Characters of a text: the first, and the one behind the last."""
@@ -83,7 +78,7 @@ class TokenEmbed(Operation):
         vocabulary: tokens by id, where tokens are given; None where they are not.
     """
 
-    runner: PoolingRunner
+    runner: "PoolingRunner"
     params: PoolingParams
     prompt: str
     config: TokenEmbedConfig
@@ -91,7 +86,11 @@ class TokenEmbed(Operation):
 
     @classmethod
     def of(
-        cls, runner: PoolingRunner, prompt: str, config: TokenEmbedConfig, given: PoolingParams | None = None
+        cls,
+        runner: "PoolingRunner",
+        prompt: str,
+        config: TokenEmbedConfig,
+        given: PoolingParams | None = None,
     ) -> Self:
         """Return the operation, checked against what the model declares.
 

@@ -70,10 +70,13 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     roles = command.roles if template is None else template.roles
     with open_source(job.input, roles) as source:
         plan_output(job.output, job.input, job.command)
-        from poolembed.runner import describe_model, load_runner
+        from poolembed.runner import describe_model
 
         _, spec = describe_model(job.model, job.pooler)
         command.check(spec, job)
+        # Only now, so that what the model cannot do is said without waiting for torch.
+        from poolembed.runner import load_runner
+
         runner = load_runner(job.model, job.pooler, job.run.batch_tokens)
         for warning in runner.warnings:
             progress.note(warning)

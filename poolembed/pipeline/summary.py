@@ -64,8 +64,9 @@ class RunSummary:
         ):
             if number:
                 counts += f", {number:,} {word}"
+        verdict = "" if self.self_check is None else f" (self-check {self.self_check:.0e})"
         return [
             f"{counts} in {self.run_s:,.1f} s ({rate}), after {self.load_s:,.1f} s of loading",
-            f"{self.model} on {self.device}, {self.dtype}, {self.attention}",
+            f"{self.model} on {self.device}, {self.dtype}, {self.attention}{verdict}",
             *(f"-> {output}" for output in self.outputs),
         ]

@@ -12,6 +12,7 @@ To read it in order: `params` (what a row asks for), `cursor` and `metadata` (wh
 `late_interaction` stand for themselves.
 """
 
+from poolembed.config.params import LateChunkingParams, PoolingParams, PoolingSpec
 from poolembed.poolers.act_fn import get_act_fn, resolve_classifier_act_fn
 from poolembed.poolers.activations import (
     LambdaPoolerActivation,
@@ -39,7 +40,6 @@ from poolembed.poolers.methods.mean import MeanPool, MeanSqrtLenPool, WeightedMe
 from poolembed.poolers.methods.pick import CLSPool, LastPool
 from poolembed.poolers.methods.registry import get_seq_pooling_method, get_tok_pooling_method
 from poolembed.poolers.methods.tokens import AllPool, StepPool
-from poolembed.poolers.params import LateChunkingParams, PoolingParams, PoolingSpec
 from poolembed.poolers.sequence_pooler import SequencePooler, pooler_for_classify, pooler_for_embed
 from poolembed.poolers.special import BgeM3Pooler, BOSEOSFilter, IdentityPooler
 from poolembed.poolers.splade import SpladePooler

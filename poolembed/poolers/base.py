@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from poolembed.config.params import PoolingParams
 from poolembed.poolers.metadata import PoolingMetadata
-from poolembed.poolers.params import PoolingParams
 from poolembed.tasks import POOLING_TASKS, PoolingTask
 
 SequencePoolerOutput = Tensor | list[Tensor]

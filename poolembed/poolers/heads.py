@@ -13,10 +13,10 @@ from collections.abc import Sequence, Set
 import torch
 from torch import Tensor, nn
 
+from poolembed.config.params import PoolingParams
 from poolembed.errors import PoolingError
 from poolembed.poolers.base import SequencePoolerOutput, TensorFn
 from poolembed.poolers.metadata import PoolingMetadata
-from poolembed.poolers.params import PoolingParams
 from poolembed.tasks import PoolingTask
 
 

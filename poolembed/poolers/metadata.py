@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from poolembed.config.params import PoolingParams
 from poolembed.errors import PoolingError, PoolingStateError
 from poolembed.poolers.cursor import PoolingCursor, check_lengths, consecutive, row_starts
-from poolembed.poolers.params import PoolingParams
 from poolembed.tasks import PoolingTask
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Set
 import torch
 from torch import Tensor, nn
 
+from poolembed.config.params import LateChunkingParams, PoolingParams
 from poolembed.poolers.base import TensorFn, TokenPoolerOutput
 from poolembed.poolers.heads import calibrate, check_num_rows, check_sigma, wants_activation
 from poolembed.poolers.metadata import PoolingMetadata
-from poolembed.poolers.params import LateChunkingParams, PoolingParams
 from poolembed.poolers.segments import segment_sums
 from poolembed.tasks import PoolingTask
 

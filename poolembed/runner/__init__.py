@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from poolembed.poolers import LateChunkingParams, PoolingParams
+    from poolembed.config import LateChunkingParams, PoolingParams
     from poolembed.runner.describe import describe_model
     from poolembed.runner.load import load_runner
     from poolembed.runner.locate import ModelFolder
@@ -50,7 +50,7 @@ __all__ = [
 # Imported on first use: what a model declares can be read without the seconds that torch takes.
 _HOMES = {
     "IntArray": "poolembed.runner.packing",
-    "LateChunkingParams": "poolembed.poolers",
+    "LateChunkingParams": "poolembed.config",
     "LocatedTokens": "poolembed.runner.located_tokens",
     "LocatingTokenizer": "poolembed.runner.located_tokens",
     "ModelFolder": "poolembed.runner.locate",
@@ -58,7 +58,7 @@ _HOMES = {
     "PairTokenizer": "poolembed.runner.pair_tokenizer",
     "Pairs": "poolembed.runner.pair_scores",
     "PooledRows": "poolembed.runner.results",
-    "PoolingParams": "poolembed.poolers",
+    "PoolingParams": "poolembed.config",
     "PoolingRunner": "poolembed.runner.pooling_runner",
     "RowFailure": "poolembed.runner.results",
     "TemplateTokenizer": "poolembed.runner.pair_tokenizer",

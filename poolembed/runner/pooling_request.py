@@ -1,7 +1,7 @@
 """What rows ask of a model, checked against what it declares; no weights are needed for that."""
 
+from poolembed.config import PoolingParams
 from poolembed.errors import ConfigError
-from poolembed.poolers import PoolingParams
 from poolembed.runner.spec import ModelSpec
 from poolembed.tasks import PoolingTask
 

@@ -19,7 +19,8 @@ from poolembed.runner.backbone import Backbone
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack, plan_batches
 from poolembed.runner.pooling_request import request
-from poolembed.runner.results import PooledRows, RowCollector, RowFailure
+from poolembed.runner.results import PooledRows, RowFailure
+from poolembed.runner.row_collector import RowCollector
 from poolembed.runner.self_check import SelfCheck
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.tokenizers import Tokenizers

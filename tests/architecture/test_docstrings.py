@@ -10,6 +10,9 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "po
 CLASSES = {
     node.name: node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
 }
+PROTOCOLS = [
+    node for node in CLASSES.values() if any(ast.unparse(base).startswith("Protocol") for base in node.bases)
+]
 OPENERS = ("Return", "Yield", "Whether")
 
 
@@ -24,13 +27,18 @@ def public_functions(tree):
             yield node
 
 
+def methods(owner):
+    return {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
+
+
 def is_inherited(owner, name):
-    """Whether a base class of the package has the method too: it is described there."""
-    bases = [CLASSES[ast.unparse(base)] for base in owner.bases if ast.unparse(base) in CLASSES]
-    return any(
-        name in {getattr(node, "name", "") for node in base.body} or is_inherited(base, name)
-        for base in bases
-    )
+    """Whether a base class of the package, or a protocol that the class fulfils, describes the method."""
+    named = [ast.unparse(base).partition("[")[0] for base in owner.bases]
+    bases = [CLASSES[base] for base in named if base in CLASSES]
+    fulfilled = [
+        protocol for protocol in PROTOCOLS if protocol is not owner and methods(protocol) <= methods(owner)
+    ]
+    return any(name in methods(base) or is_inherited(base, name) for base in [*bases, *fulfilled])
 
 
 def is_command(function):

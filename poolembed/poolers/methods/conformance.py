@@ -7,11 +7,11 @@ def test_my_method_is_a_pooling_method():
 import torch
 from torch import Tensor
 
+from poolembed.config.params import PoolingParams
 from poolembed.errors import PoolingStateError
 from poolembed.poolers.base import PoolingParamsUpdate
 from poolembed.poolers.metadata import PoolingMetadata, PoolingStates
 from poolembed.poolers.methods.base import PoolingMethod, SequencePoolingMethod, TokenPoolingMethod
-from poolembed.poolers.params import PoolingParams
 from poolembed.tasks import POOLING_TASKS, PoolingTask
 
 LENS = [3, 1, 7, 2, 7]

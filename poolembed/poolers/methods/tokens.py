@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from poolembed.config.params import PoolingParams
 from poolembed.errors import PoolingError
 from poolembed.poolers.base import PoolingParamsUpdate, TokenPoolerOutput
 from poolembed.poolers.metadata import PoolingMetadata, PoolingStates
 from poolembed.poolers.methods.base import TokenPoolingMethod
-from poolembed.poolers.params import PoolingParams
 from poolembed.poolers.segments import check_packed
 from poolembed.tasks import PoolingTask
 

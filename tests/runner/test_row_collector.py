@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolembed.runner.results import RowCollector, RowFailure
+from poolembed.runner.results import RowFailure
+from poolembed.runner.row_collector import RowCollector
 
 
 def array(values):

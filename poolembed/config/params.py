@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from poolembed.config import PoolerConfig
+from poolembed.config.pooler import PoolerConfig
 from poolembed.errors import ConfigError
 from poolembed.tasks import PoolingTask, check_task
 
