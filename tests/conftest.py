@@ -1,10 +1,13 @@
 """What every test may use, and what no test may depend on."""
 
+import atexit
 import importlib.util
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -16,6 +19,13 @@ os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="poolembed-tests-")
 for name in [name for name in os.environ if name.startswith("POOLEMBED_")]:
     if name not in ("POOLEMBED_SHARED", "POOLEMBED_MODELS"):
         del os.environ[name]
+atexit.register(shutil.rmtree, os.environ["HF_HOME"], ignore_errors=True)
+
+# How long an example takes says something about the machine, not about the code.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

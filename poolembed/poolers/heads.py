@@ -140,13 +140,7 @@ def check_sigma(logit_sigma: float | None) -> float | None:
 
 
 def calibrate(logits: Tensor, logit_mean: float | None, logit_sigma: float | None) -> Tensor:
-    """Return (logits - logit_mean) / logit_sigma, each part where it is given.
-
-    Args:
-        logits: any shape, float32.
-        logit_mean: subtracted first; None subtracts nothing.
-        logit_sigma: divides then, not 0; None divides by nothing.
-    """
+    """Return (`logits` - `logit_mean`) / `logit_sigma`, each part where it is given."""
     if logit_mean is not None:
         logits = logits - logit_mean
     if logit_sigma is not None:
@@ -155,12 +149,7 @@ def calibrate(logits: Tensor, logit_mean: float | None, logit_sigma: float | Non
 
 
 def check_num_rows(pooled_data: Sequence[Tensor | None] | Tensor, params: Sequence[PoolingParams]) -> None:
-    """Raise a PoolingError unless there is one pooled entry for each row.
-
-    Args:
-        pooled_data: one entry a row.
-        params: one a row.
-    """
+    """Raise a PoolingError unless `pooled_data` has one entry for each of `params`."""
     if len(pooled_data) != len(params):
         raise PoolingError(f"{len(pooled_data)} pooled entries for {len(params)} rows")
 

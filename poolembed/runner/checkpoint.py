@@ -143,8 +143,6 @@ def _refuse_missing(spec: ModelSpec, info: dict[str, Any]) -> None:
             f"{spec.folder} lacks weights of {spec.architecture}: {shown}",
             "they would be random; check that the folder is complete and made for this task",
         )
-    if info.get("mismatched_keys"):
-        raise ModelError(f"{spec.folder}: weights have other shapes than config.json says")
 
 
 def _lowercased(normalizer: Normalizer | None) -> Normalizer:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers.modeling_outputs import BaseModelOutputWithPooling
+from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAttentions
 
 
 class ModelHead(nn.Module):
@@ -68,7 +68,7 @@ class _StandIn(nn.Module):
         # ALBERT's pooler is a bare linear layer on the first token, with its activation beside it.
         self.pooler_activation = getattr(transformer, "pooler_activation", None)
 
-    def forward(self, *_: Any, **__: Any) -> BaseModelOutputWithPooling:  # noqa: ANN401
+    def forward(self, *_: Any, **__: Any) -> BaseModelOutputWithPoolingAndCrossAttentions:  # noqa: ANN401
         hidden_states = self.hidden_states
         assert hidden_states is not None
         if self.pooler is None:
@@ -77,12 +77,6 @@ class _StandIn(nn.Module):
             pooled = self.pooler_activation(self.pooler(hidden_states[:, 0]))
         else:
             pooled = self.pooler(hidden_states)
-        return _Output(last_hidden_state=hidden_states, pooler_output=pooled)
-
-
-class _Output(BaseModelOutputWithPooling):
-    """Has nothing but hidden states; what else a head passes on (caches, attentions) is None."""
-
-    def __getattr__(self, name: str) -> None:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        return BaseModelOutputWithPoolingAndCrossAttentions(
+            last_hidden_state=hidden_states, pooler_output=pooled
+        )

@@ -210,17 +210,15 @@ def _check_room(limits: PairLimits, num_taken: int, what: str) -> None:
 
 
 def _prefix(backend: Any, text: str, max_tokens: int) -> str:  # noqa: ANN401
-    """Return the beginning of a text that its first `max_tokens` tokens stand for."""
+    """Return the beginning that the first `max_tokens` tokens stand for, of a text that has more."""
     limit = CHARS_PER_TOKEN * (max_tokens + 1)
-    while True:
-        # Unlike the fast form, this one knows where each token stands in the text.
-        encoding = backend.encode(text[:limit], add_special_tokens=False)
-        if len(encoding.ids) > max_tokens:
-            # Tokens may share a character, which then is left out.
-            return text[: min(encoding.offsets[max_tokens - 1][1], encoding.offsets[max_tokens][0])]
-        if limit >= len(text):
-            return text
+    # Unlike the fast form, this one knows where each token stands in the text.
+    encoding = backend.encode(text[:limit], add_special_tokens=False)
+    while len(encoding.ids) <= max_tokens:
         limit *= 4
+        encoding = backend.encode(text[:limit], add_special_tokens=False)
+    # Two tokens may share a character, which then is left out.
+    return text[: min(encoding.offsets[max_tokens - 1][1], encoding.offsets[max_tokens][0])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from poolembed.errors import ConfigError
 from poolembed.model import entities as module
 from poolembed.model.entities import check_entities, make_entities
 from poolembed.runner import describe_model, load_runner
+from tests.model.failing import FailingRunner
 
 FAMILIES = ("bert-tokencls", "modernbert-tokencls", "roberta-tokencls")
 TOLERANCE = 1e-5
@@ -168,6 +169,18 @@ def test_texts_without_entities_have_empty_lists(runner_of):
     assert [len(entities) > 0 for entities in ours] == [False, True, False]
     assert outcome.failures == {}
     assert found(runner_of("bert-tokencls"), [])[0] == []
+    assert found(runner_of("bert-tokencls"), ["", ""])[0] == [[], []]
+
+
+def test_a_text_of_which_a_window_failed_has_no_entities_and_the_others_keep_theirs(zoo):
+    model = ModelConfig(model=str(zoo / "models" / "bert-tokencls"), device="cpu", max_length=12)
+    runner = load_runner(model, batch_tokens=512)
+    texts = ["Angela Merkel was born in Hamburg and met Jane", "Acme Corp.", "Leipzig"]
+    whole, _ = found(runner, texts)
+    ours, outcome = found(FailingRunner(runner), texts)
+    assert {text: failure.code for text, failure in outcome.failures.items()} == {0: "non_finite"}
+    assert ours[0] == []
+    assert ours[1:] == whole[1:]
 
 
 def test_progress_is_told_in_rows(runner_of):

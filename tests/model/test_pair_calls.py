@@ -6,6 +6,8 @@ import pytest
 from poolembed import ModelConfig, PairConfig, PoolingModel, PoolingParams
 from poolembed.errors import ConfigError, InputError
 from poolembed.model import calls
+from poolembed.model.pair_calls import score_texts
+from tests.model.failing import FailingRunner
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +70,16 @@ def test_a_text_that_is_no_string_is_told(model_of):
         model_of("bert-mean").score([None], ["b"])
 
 
-def test_a_pair_without_a_score_is_told_by_its_number(model_of):
-    model = model_of("bert-colbert")
-    assert model.score("", [""]).shape == (1,)
+def test_empty_texts_have_a_score_and_some_models_have_none(model_of):
+    assert model_of("bert-colbert").score("", [""]).shape == (1,)
     with pytest.raises(ConfigError, match="has 3 labels, so it gives no single score"):
         model_of("bert-seqcls").score("a", "b")
+
+
+def test_a_pair_that_failed_ends_the_call_with_its_number(model_of):
+    model = model_of("bert-crossencoder")
+    with pytest.raises(InputError, match="pair 0: the model gave numbers that are not finite"):
+        score_texts(FailingRunner(model.runner), "a", ["b", "c"], PairConfig())
 
 
 def test_raw_scores_may_be_asked_for(model_of):

@@ -1,6 +1,7 @@
 """Scores of pairs equal the reference's, whichever way a model scores; bad combinations are told early."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -176,6 +177,22 @@ def test_a_pair_without_tokens_fails_and_says_which_text(runner_of):
     assert outcome.failures[1].message == "the query: the text has no tokens"
     assert outcome.failures[2].message == "the document: the text has no tokens"
     assert outcome.without_failures().columns["score"].shape == (1,)
+
+
+def test_a_document_of_which_every_token_is_left_out_has_no_score(runner_of):
+    runner = runner_of("bert-colbert")
+    documents = runner.tokenizers.role("document")
+
+    def without_the_first(texts):
+        tokens = documents(texts)
+        kept = np.arange(len(tokens.token_ids)) >= tokens.lengths[0]
+        return replace(tokens, kept=kept)
+
+    operation = replace(make_score(runner, PairConfig()), tokenize_documents=without_the_first)
+    outcome = operation.compute(operation.tokenize({"query": ["a", "a"], "document": ["b", "c"]}))
+    assert {row: failure.message for row, failure in outcome.failures.items()} == {
+        0: "the document: every token of the text is left out"
+    }
 
 
 def test_limits_of_one_text_cut_it_alone(runner_of):

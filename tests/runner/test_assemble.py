@@ -123,6 +123,28 @@ def test_several_answers_give_their_logits_in_order(reranker):
     np.testing.assert_allclose(raw[0], last_logits(model, inputs[0])[answers].numpy(), rtol=0, atol=RAW)
 
 
+@pytest.mark.parametrize("kind", ["reward", "process-reward"])
+def test_a_language_model_judges_steps_by_the_answers_that_are_named(models, tmp_path, kind):
+    model = tiny("Llama", "ForCausalLM", vocab_size=900, tie_word_embeddings=False)
+    folder = save(model, tmp_path, models / "qwen3-causal-reranker")
+    tag, answers = 264, (71, 66)
+    inputs, rows = run(
+        folder,
+        "token_classify",
+        texts=["the cat sat on the mat a a"],
+        overrides=(("kind", kind),),
+        step_tag_id=tag,
+        returned_token_ids=answers,
+        tok_pooling_type="STEP",
+    )
+    steps = torch.nonzero(inputs[0][0] == tag).flatten()
+    assert len(steps) > 0
+    with torch.no_grad():
+        logits = model.double()(input_ids=inputs[0], attention_mask=torch.ones_like(inputs[0])).logits[0]
+    expected = logits[steps][:, list(answers)].softmax(dim=1)
+    np.testing.assert_allclose(rows[0], expected.numpy(), rtol=0, atol=UNIT)
+
+
 @pytest.fixture
 def rewarder(copy):
     """The zoo's reward model with other layers on top."""

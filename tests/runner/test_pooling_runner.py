@@ -9,7 +9,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolembed import __version__
 from poolembed.config import ModelConfig, PoolerConfig
 from poolembed.errors import ConfigError
 from poolembed.runner.backbone import Backbone
@@ -370,7 +369,6 @@ def test_the_metadata_names_all_that_decides_a_result(runner):
     assert (
         described.items()
         >= {
-            "version": __version__,
             "task": "embed",
             "pooling": "MEAN",
             "activation": "normalize",
