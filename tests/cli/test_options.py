@@ -166,78 +166,6 @@ def test_code_of_a_model_runs_only_when_it_is_trusted(embed, corpus, folder, mod
     )
 
 
-def test_template_makes_the_text_of_several_columns(embed, corpus, folder):
-    table = table_of(embed("corpus.jsonl", "--template", "{title}: {text}"))
-    write(folder / "written.jsonl", [row | {"text": f"{row['title']}: {row['text']}"} for row in ROWS])
-    written = table_of(embed("written.jsonl"), "written.embed.parquet")
-    np.testing.assert_allclose(vectors(table), vectors(written), **SAME)
-    assert table["text"].to_pylist() == [row["text"] for row in ROWS]
-    missing = embed("corpus.jsonl", "--template", "{titel}", "--overwrite")
-    assert missing.exit_code == 3
-    assert "titel" in missing.stderr
-
-
-@pytest.fixture
-def two_windows(folder):
-    """A corpus of one text: first a window of `one` and then one of `two`, 6 words each."""
-    return write(folder / "corpus.jsonl", [{"text": "one " * 6 + "two " * 6}])
-
-
-def test_on_long_decides_what_happens_to_a_long_text(embed, two_windows, folder):
-    limit = ("--max-length", 8)
-    cut = table_of(embed("corpus.jsonl", *limit))
-    assert cut["truncated"].to_pylist() == [True]
-    refused = embed("corpus.jsonl", "--on-long", "error", "--overwrite", *limit)
-    assert refused.exit_code == 3
-    assert "corpus.jsonl:1: " in refused.stderr
-    whole = table_of(embed("corpus.jsonl", "--on-long", "windows", "--overwrite", *limit))
-    assert whole["truncated"].to_pylist() == [False]
-    write(folder / "halves.jsonl", [{"text": "one " * 6}, {"text": "two " * 6}])
-    halves = vectors(table_of(embed("halves.jsonl", *limit), "halves.embed.parquet"))
-    mean = halves.mean(axis=0)
-    np.testing.assert_allclose(vectors(whole)[0], mean / np.linalg.norm(mean), **SAME)
-
-
-def test_overlap_tokens_repeat_the_end_of_a_window_in_the_next(embed, two_windows):
-    windows = ("corpus.jsonl", "--max-length", 8, "--on-long", "windows", "--overwrite")
-    plain = table_of(embed(*windows))
-    overlapping = table_of(embed(*windows, "--overlap-tokens", 3))
-    assert plain["num_windows"].to_pylist() == [2]
-    assert overlapping["num_windows"].to_pylist() == [3]
-    assert np.abs(vectors(overlapping) - vectors(plain)).max() > 1e-3
-
-
-@pytest.mark.parametrize(
-    ("dtype", "kind", "size"),
-    [
-        ("float16", "halffloat", 64),
-        ("int8", "int8", 64),
-        ("uint8", "uint8", 64),
-        ("binary", "int8", 8),
-        ("ubinary", "uint8", 8),
-    ],
-)
-def test_output_dtype_is_the_type_of_the_written_vectors(embed, corpus, plain, dtype, kind, size):
-    table = table_of(embed("corpus.jsonl", "--output-dtype", dtype))
-    assert str(table.schema.field("embedding").type) == f"fixed_size_list<element: {kind}>[{size}]"
-    if dtype == "float16":
-        np.testing.assert_allclose(vectors(table).astype(np.float32), vectors(plain), atol=1e-3)
-    if dtype == "ubinary":
-        np.testing.assert_array_equal(vectors(table), np.packbits(vectors(plain) > 0, axis=1))
-
-
-def test_ranges_from_gives_two_outputs_the_same_steps(embed, corpus, folder):
-    whole = table_of(embed("corpus.jsonl", "--output-dtype", "int8"))
-    write(folder / "half.jsonl", ROWS[2:])
-    own = table_of(embed("half.jsonl", "--output-dtype", "int8"), "half.embed.parquet")
-    shared = embed(
-        *("half.jsonl", "--output-dtype", "int8", "--ranges-from", "corpus.embed.parquet", "--overwrite")
-    )
-    half = table_of(shared, "half.embed.parquet")
-    assert np.abs(vectors(half).astype(int) - vectors(whole)[2:]).max() <= 1  # on the edge of a step
-    assert np.abs(vectors(own).astype(int) - vectors(whole)[2:]).max() > 1
-
-
 def test_dimensions_are_cut_before_normalisation(embed, corpus, models):
     model = ("--model", models / "bert-dense-matryoshka")
     whole = vectors(table_of(embed("corpus.jsonl", "--no-activation", *model)))
@@ -335,7 +263,7 @@ TESTED = {
     *("pooling_type", "overrides", "output", "overwrite", "batch_tokens", "chunk_rows", "chunk_bytes"),
     *("quiet", "as_json", "config", "template", "on_long", "overlap_tokens", "output_dtype", "ranges_from"),
 }
-"""The options with a test above (`paths` in test_inputs.py); a new one needs one too."""
+"""The options with a test here, in test_inputs.py or in test_text_options.py; a new one needs one too."""
 
 
 def test_every_option_has_a_test_that_it_changes_something():
