@@ -1,6 +1,7 @@
 """Commands as a person types them, in a folder of their own, with a tiny model."""
 
 import json
+import signal
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,6 +16,14 @@ ROWS = [
     {"id": 3, "title": "empty", "text": ""},
     {"id": 4, "title": "chess", "text": "Chess is played on sixty-four squares, by two."},
 ]
+
+
+@pytest.fixture(autouse=True)
+def _interruptible():
+    """Let Ctrl-C interrupt: what a shell runs in the background ignores it, and its children with it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
