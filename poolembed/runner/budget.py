@@ -92,12 +92,12 @@ def _seconds(backbone: Backbone, num_rows: int, length: int, token_id: int) -> f
 
 def _run(backbone: Backbone, batch: PackedBatch) -> None:
     backbone.forward(batch)
-    if backbone.device.type == "cuda":
+    if backbone.device.type == "cuda":  # pragma: no cover - tests/gpu runs it
         torch.cuda.synchronize(backbone.device)
 
 
 def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
+    if device.type == "cuda":  # pragma: no cover - tests/gpu runs it
         return f"{torch.cuda.get_device_name(device)}"
     return f"{device.type} {torch.get_num_threads()} threads"
 

@@ -1,5 +1,6 @@
 """Which import pulls in what, seen in a fresh interpreter."""
 
+import importlib
 import subprocess
 import sys
 
@@ -89,3 +90,11 @@ def test_what_a_model_cannot_do_is_known_without_torch(command, family, shared, 
     model = str(shared / "zoo" / "models" / family)
     done = python(RUN_AND_LIST, command, str(tmp_path / "corpus.jsonl"), "--model", model)
     assert done.stdout.splitlines()[-1].split() == ["LOADED", "2", "pyarrow"], done.stderr
+
+
+@pytest.mark.parametrize("package", ["poolembed", "poolembed.model", "poolembed.runner"])
+def test_names_that_are_imported_late_are_all_there_and_no_others(package):
+    module = importlib.import_module(package)
+    assert [name for name in module.__all__ if getattr(module, name, None) is None] == []
+    with pytest.raises(AttributeError, match="nothing_of_that_name"):
+        _ = module.nothing_of_that_name

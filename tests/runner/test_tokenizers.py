@@ -77,3 +77,10 @@ def test_token_types_tell_the_texts_apart_where_the_model_was_trained_so(tokeniz
     assert rows.token_type_ids.tolist() == [0, 0, 0, 1, 1]
     without = tokenizers_of(family, ("token_types", "false")).pairs()(["q"], ["d"])
     assert without.token_type_ids is None
+
+
+def test_a_vocabulary_has_the_size_that_is_asked_for(tokenizers_of):
+    tokenizers = tokenizers_of("bert-mean")
+    tokens = tokenizers.tokenizer.convert_ids_to_tokens(list(range(tokenizers.num_tokens)))
+    assert tokenizers.vocabulary(3) == tokens[:3]
+    assert tokenizers.vocabulary(tokenizers.num_tokens + 1) == [*tokens, f"<id {tokenizers.num_tokens}>"]
