@@ -19,3 +19,11 @@ def runner_of(models):
 def tokenizer_of(models):
     """Return a new tokenizer of a family, free to be changed."""
     return lambda family: AutoTokenizer.from_pretrained(models / family)
+
+
+@pytest.fixture
+def own_runner(models):
+    """A runner of a test's own, to be changed at will."""
+    return lambda family="bert-mean", **options: load_runner(
+        ModelConfig(model=str(models / family), device="cpu", **options), None, 128
+    )
