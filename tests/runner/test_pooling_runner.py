@@ -150,3 +150,35 @@ def test_warnings_are_those_of_the_spec_and_of_the_self_check(own_runner):
     cannot = own_runner("mpnet-mean").warnings
     assert len(cannot) == 1
     assert "rows of equal length run together" in cannot[0]
+
+
+@pytest.mark.parametrize(
+    ("family", "task"),
+    [
+        ("bert-mean", "token_embed"),
+        ("bert-tokencls", "token_classify"),
+        ("xlmroberta-bge-m3", "token_embed"),
+        ("xlmroberta-bge-m3", "token_classify"),
+    ],
+)
+def test_the_tokens_that_have_an_output_are_told(own_runner, family, task):
+    own = own_runner(family)
+    params = own.params(task)
+    texts = ["the cat", "", "x"]
+    rows = own.tokenizers.texts()(texts)
+    # A row cut out of a longer text may lack the special tokens around it.
+    bare = replace(
+        rows, token_ids=np.where(np.isin(rows.token_ids, own.tokenizers.special_ids), 9, rows.token_ids)
+    )
+    for tokens in (rows, bare):
+        lengths = own.pool(tokens, params).lengths.tolist()
+        has = np.split(own.has_output(tokens, params), np.cumsum(tokens.lengths)[:-1])
+        assert [int(row.sum()) for row in has] == lengths
+
+
+def test_tokens_that_are_skipped_have_no_output(own_runner):
+    own = own_runner("bert-colbert")
+    tokens = own.tokenizers.role("document")(["a, b.", "c"])
+    params = own.params("token_embed")
+    assert own.has_output(tokens, params).tolist() == tokens.kept.tolist()
+    assert own.has_output(tokens, params).sum() == own.pool(tokens, params).lengths.sum()

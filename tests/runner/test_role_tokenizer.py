@@ -199,3 +199,22 @@ def test_expansion_that_only_fills_cuts_no_query(lengths_of, tokenizer):
     assert tokens(tokenizer, long) == "[CLS] [unused0] a b c d e f g h i [SEP]"
     short = query(tokenizer, "a", max_length=64, cut_long_queries=False)
     assert tokens(tokenizer, short) == "[CLS] [unused0] a [SEP] [MASK] [MASK] [MASK] [MASK]"
+
+
+@pytest.mark.parametrize(
+    ("role", "prefix", "spans"),
+    [
+        ("query", "[unused0]", [(0, 0), (0, 0), (0, 1), (2, 3), (0, 0), (0, 0), (0, 0), (0, 0)]),
+        ("document", "[unused1]", [(0, 0), (0, 0), (0, 1), (2, 3), (0, 0)]),
+        ("document", "c ", [(0, 0), (0, 0), (0, 1), (2, 3), (0, 0)]),
+    ],
+    ids=["filled", "marked", "prompted"],
+)
+def test_offsets_count_in_the_text_alone(tokenizer, role, prefix, spans):
+    settings = replace(SETTINGS, **{f"{role}_prefix": prefix})
+    rows = RoleTokenizer(tokenizer, settings, role, max_length=8, with_offsets=True)(["a b"])
+    assert [tuple(span) for span in rows.offsets.tolist()] == spans
+
+
+def test_offsets_are_there_only_where_they_are_wanted(tokenizer):
+    assert document(tokenizer, "a b").offsets is None

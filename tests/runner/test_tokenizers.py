@@ -84,3 +84,34 @@ def test_a_vocabulary_has_the_size_that_is_asked_for(tokenizers_of):
     tokens = tokenizers.tokenizer.convert_ids_to_tokens(list(range(tokenizers.num_tokens)))
     assert tokenizers.vocabulary(3) == tokens[:3]
     assert tokenizers.vocabulary(tokenizers.num_tokens + 1) == [*tokens, f"<id {tokenizers.num_tokens}>"]
+
+
+def test_windows_divide_what_would_be_cut(tokenizers_of):
+    tokenizers = tokenizers_of("bert-mean", max_length=12)
+    windows = tokenizers.windows(overlap_tokens=2)(["the " * 18])
+    assert windows.tokens.lengths.max() == 12
+    # Ten tokens of text a window, two of which are repeated: 10, then 2 + 8.
+    assert windows.num_text_tokens.tolist() == [10, 10]
+
+
+def test_located_tokens_are_those_of_the_whole_text(tokenizers_of):
+    located = tokenizers_of("bert-tokencls").located()(["the " * 18])
+    assert located.num_tokens.tolist() == [18]
+
+
+def test_the_vocabulary_names_every_id_and_those_without_a_token(tokenizers_of, tokenizer_of):
+    tokenizers = tokenizers_of("bert-splade")
+    known = tokenizer_of("bert-splade").get_vocab()
+    assert tokenizers.num_tokens == len(known)
+    assert tokenizers.vocabulary(len(known) + 2) == [
+        *sorted(known, key=known.get),
+        f"<id {len(known)}>",
+        f"<id {len(known) + 1}>",
+    ]
+    assert tokenizers.vocabulary(3) == sorted(known, key=known.get)[:3]
+
+
+def test_special_ids_are_those_of_the_tokenizer_in_order(tokenizers_of, tokenizer_of):
+    tokenizer = tokenizer_of("bert-mean")
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    assert tokenizers_of("bert-mean").special_ids == sorted(tokenizer.convert_tokens_to_ids(names))
