@@ -7,19 +7,29 @@ Never: a model, a tokenizer, a tensor; a type guessed from text; a row that is n
 
 from poolembed.io.chunk import Reject, RowChunk, TextRole
 from poolembed.io.metadata import read_metadata
+from poolembed.io.result_arrays import num_true, result_table
 from poolembed.io.sink import Sink, open_sink
 from poolembed.io.source import Source, open_source
+from poolembed.io.store import FreshBlock, JobFolder, Lookup, ResultStore, open_job_folder, text_keys
 from poolembed.io.target import OutputTarget, plan_output
 
 __all__ = [
+    "FreshBlock",
+    "JobFolder",
+    "Lookup",
     "OutputTarget",
     "Reject",
+    "ResultStore",
     "RowChunk",
     "Sink",
     "Source",
     "TextRole",
+    "num_true",
+    "open_job_folder",
     "open_sink",
     "open_source",
     "plan_output",
     "read_metadata",
+    "result_table",
+    "text_keys",
 ]

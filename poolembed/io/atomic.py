@@ -25,6 +25,7 @@ class AtomicFile:
     Attributes:
         path: the final name.
         handle: where the content is written.
+        temporary: the name it has until it is placed.
 
     Raises:
         OutputError: the temporary file cannot be made.
@@ -33,9 +34,9 @@ class AtomicFile:
     def __init__(self, path: Path, *, may_replace: bool) -> None:
         self.path = path
         self._may_replace = may_replace
-        self._temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+        self.temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
         with translated(path):
-            self.handle: BinaryIO = self._temporary.open("wb")
+            self.handle: BinaryIO = self.temporary.open("wb")
 
     def finish(self) -> None:
         """Sync and close the content; the final name is not touched yet.
@@ -59,7 +60,7 @@ class AtomicFile:
                 raise OutputError(
                     f"{self.path}: appeared while it was being written", "--overwrite replaces it"
                 )
-            self._temporary.replace(self.path)
+            self.temporary.replace(self.path)
             sync_folder(self.path.parent)
         return self.path
 
@@ -72,7 +73,7 @@ class AtomicFile:
         with suppress(OSError):  # closing writes what is buffered, and nobody wants it any more
             self.handle.close()
         with translated(self.path):
-            self._temporary.unlink(missing_ok=True)
+            self.temporary.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

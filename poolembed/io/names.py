@@ -10,6 +10,7 @@ PARQUET_SUFFIX = ".parquet"
 SUPPORTED_SUFFIXES = (*JSONL_SUFFIXES, PARQUET_SUFFIX)
 
 REJECTS_SUFFIX = ".rejects.jsonl"
+JOB_SUFFIX = ".job"
 PARTS_PATTERN = "part-*.parquet"
 
 

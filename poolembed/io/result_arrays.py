@@ -1,10 +1,11 @@
-"""Result columns as Arrow fields and arrays, which share the memory of numpy arrays where they can."""
+"""Result columns as Arrow fields, arrays and tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from poolembed.results import ColumnData, Ragged, ResultColumn, Values
 
@@ -14,8 +15,30 @@ def result_field(column: ResultColumn) -> pa.Field:
     return pa.field(column.name, _list_type(column), nullable=False)
 
 
+def result_schema(columns: Sequence[ResultColumn]) -> pa.Schema:
+    """Return the Arrow schema of results."""
+    return pa.schema([result_field(column) for column in columns])
+
+
+def result_table(columns: Sequence[ResultColumn], data: Mapping[str, ColumnData]) -> pa.Table:
+    """Return results as an Arrow table, which shares the memory of numpy arrays where it can.
+
+    Args:
+        columns: what was declared.
+        data: content of every column, one entry a row; not to be changed afterwards.
+
+    Raises:
+        ValueError: a result is missing, unknown, or of another shape or type than declared.
+    """
+    declared = [column.name for column in columns]
+    if set(data) != set(declared):
+        raise ValueError(f"results are {sorted(data)}, declared were {declared}")
+    arrays = [result_array(column, data[column.name]) for column in columns]
+    return pa.Table.from_arrays(arrays, schema=result_schema(columns))
+
+
 def result_array(column: ResultColumn, data: ColumnData) -> pa.Array:
-    """Return a result as an Arrow array.
+    """Return a result as an Arrow array, which shares the memory of a numpy array where it can.
 
     Args:
         column: what the data was declared to be.
@@ -38,6 +61,11 @@ def result_array(column: ResultColumn, data: ColumnData) -> pa.Array:
         raise ValueError(f"the result {column.name!r} has {len(values)} values, not {offsets[-1]}")
     # Offsets of 32 bits would end at 2**31 values, and a large chunk of token vectors comes near that.
     return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values).cast(_list_type(column))
+
+
+def num_true(table: pa.Table, column: str) -> int:
+    """Return how many rows of a column of truth values are true."""
+    return int(pc.sum(table[column]).as_py() or 0)
 
 
 def is_plain(column: ResultColumn) -> bool:

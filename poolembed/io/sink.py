@@ -6,23 +6,23 @@ Nothing is ever half-written under a final name.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
 
-from poolembed.config import InputConfig, OutputConfig
 from poolembed.errors import ConfigError
 from poolembed.io.atomic import AtomicFile, sync_folder, translated
-from poolembed.io.chunk import Reject, RowChunk
+from poolembed.io.chunk import RowChunk
 from poolembed.io.names import part_name
 from poolembed.io.parquet_writer import ParquetGroups
 from poolembed.io.rejects import RejectsFile
-from poolembed.io.result_arrays import describe_column, is_plain, result_array, result_field
-from poolembed.io.target import OutputTarget, plan_output
-from poolembed.results import ColumnData, ResultColumn
+from poolembed.io.result_arrays import describe_column, is_plain, result_schema
+from poolembed.io.store import JobFolder, Keys
+from poolembed.io.store.records import FileRecord, identity_of
+from poolembed.results import ResultColumn
 
 RESULTS_KEY = "poolembed.results"
 
@@ -33,45 +33,36 @@ class Sink(ABC):
     Leaving it without `commit`, or with an exception, removes every temporary file.
 
     Attributes:
-        target: the final names.
         schema: the columns of the output.
     """
 
-    def __init__(self, target: OutputTarget, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
-        self.target = target
+    def __init__(self, folder: JobFolder, schema: pa.Schema, plain: frozenset[str]) -> None:
         self.schema = schema
-        self._results = results
-        self._vectors = frozenset(result.name for result in results if is_plain(result))
-        self._rejects = RejectsFile(target.rejects)
+        self._folder = folder
+        self._target = folder.target
+        self._may_replace = frozenset(folder.target.existing())
+        self._plain = plain
+        self._rejects = RejectsFile(folder.target.rejects)
 
-    def write(
-        self, chunk: RowChunk, results: Mapping[str, ColumnData], rejects: Sequence[Reject] = ()
-    ) -> None:
+    def write(self, chunk: RowChunk, results: pa.Table, keys: Keys) -> None:
         """Add a chunk.
 
         Args:
-            chunk: the rows, in input order; its own rejects are written as well.
-            results: every result column, one row a good row of the chunk. Their memory is shared, so
-                they must not be changed afterwards.
-            rejects: further refused rows.
+            chunk: the rows, in input order; its rejects are written as well.
+            results: every result column, one row a good row of the chunk.
+            keys: key of each good row.
 
         Raises:
             OutputError: the disk is full or fails.
-            ValueError: a result is missing, unknown, or of another shape or type than declared.
         """
-        if set(results) != {result.name for result in self._results}:
-            declared = [result.name for result in self._results]
-            raise ValueError(f"results are {sorted(results)}, declared were {declared}")
-        arrays = [
-            *chunk.table.columns,
-            *(result_array(result, results[result.name]) for result in self._results),
-        ]
-        with translated(self.target.path):
-            self._write_table(chunk.index, pa.Table.from_arrays(arrays, schema=self.schema))
-        self._rejects.write((*chunk.rejects, *rejects))
+        table = pa.Table.from_arrays([*chunk.table.columns, *results.columns], schema=self.schema)
+        with translated(self._target.path):
+            self._write_table(chunk.index, table)
+        self._folder.add_keys(keys)
+        self._rejects.write(chunk.rejects)
 
     def commit(self) -> list[Path]:
-        """Make the output final.
+        """Make the output final, and record it for the next run.
 
         Returns:
             The files written: the output or its parts, then the rejects if there are any.
@@ -80,18 +71,33 @@ class Sink(ABC):
             OutputError: the disk is full or fails.
         """
         self._rejects.finish()
-        with translated(self.target.path):
+        with translated(self._target.path):
+            self._folder.record(
+                [
+                    FileRecord(file.path.name, num_rows, identity_of(file.temporary))
+                    for file, num_rows in self._finish()
+                ]
+            )
             written = self._place()
-        return [*written, *self._rejects.place()]
+        written += self._rejects.place()
+        self._folder.finish()
+        return written
 
     @abstractmethod
     def _write_table(self, index: int, table: pa.Table) -> None: ...
+
+    @abstractmethod
+    def _finish(self) -> list[tuple[AtomicFile, int]]:
+        """Complete every file under its temporary name; return them with their numbers of rows."""
 
     @abstractmethod
     def _place(self) -> list[Path]: ...
 
     @abstractmethod
     def _discard(self) -> None: ...
+
+    def _new_file(self, path: Path) -> AtomicFile:
+        return AtomicFile(path, may_replace=self._target.overwrite or path in self._may_replace)
 
     def __enter__(self) -> Self:
         return self
@@ -108,21 +114,26 @@ class Sink(ABC):
 class FileSink(Sink):
     """One Parquet file."""
 
-    def __init__(self, target: OutputTarget, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
-        super().__init__(target, schema, results)
-        self._file = AtomicFile(target.path, may_replace=target.overwrite)
+    def __init__(self, folder: JobFolder, schema: pa.Schema, plain: frozenset[str]) -> None:
+        super().__init__(folder, schema, plain)
+        self._num_rows = 0
+        self._file = self._new_file(folder.target.path)
         with ExitStack() as undo:
             undo.callback(self._file.discard)
-            with translated(target.path):
-                self._groups = ParquetGroups(self._file.handle, schema, self._vectors)
+            with translated(folder.target.path):
+                self._groups = ParquetGroups(self._file.handle, schema, plain)
             undo.pop_all()
 
     def _write_table(self, index: int, table: pa.Table) -> None:
         self._groups.write(table)
+        self._num_rows += table.num_rows
 
-    def _place(self) -> list[Path]:
+    def _finish(self) -> list[tuple[AtomicFile, int]]:
         self._groups.finish()
         self._file.finish()
+        return [(self._file, self._num_rows)]
+
+    def _place(self) -> list[Path]:
         return [self._file.place()]
 
     def _discard(self) -> None:
@@ -131,69 +142,47 @@ class FileSink(Sink):
 
 
 class PartsSink(Sink):
-    """A directory with one Parquet file a chunk.
+    """A directory with one Parquet file a chunk; all of them get their names at the end."""
 
-    In a directory without parts each part gets its final name at once. Where parts of an earlier run
-    are to be replaced, the new ones wait under temporary names until all are complete.
-    """
-
-    def __init__(self, target: OutputTarget, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
-        super().__init__(target, schema, results)
-        self._old = target.old_parts()
-        self._waiting: list[AtomicFile] = []
-        self._written: list[Path] = []
-        self._made_folder = not target.path.exists()
-        with translated(target.path):
-            target.path.mkdir(exist_ok=True)
+    def __init__(self, folder: JobFolder, schema: pa.Schema, plain: frozenset[str]) -> None:
+        super().__init__(folder, schema, plain)
+        self._parts: list[tuple[AtomicFile, int]] = []
 
     def _write_table(self, index: int, table: pa.Table) -> None:
-        part = AtomicFile(self.target.path / part_name(index), may_replace=self.target.overwrite)
-        self._waiting.append(part)
-        groups = ParquetGroups(part.handle, self.schema, self._vectors)
+        part = self._new_file(self._target.path / part_name(index))
+        self._parts.append((part, table.num_rows))
+        groups = ParquetGroups(part.handle, self.schema, self._plain)
         with ExitStack() as undo:
             undo.callback(groups.abandon)
             groups.write(table)
             groups.finish()
             undo.pop_all()
         part.finish()
-        if not self._old:
-            self._place_waiting()
 
-    def _place_waiting(self) -> None:
-        self._written += [part.place() for part in self._waiting]
-        self._waiting = []
+    def _finish(self) -> list[tuple[AtomicFile, int]]:
+        if not self._parts:
+            self._write_table(0, self.schema.empty_table())
+        return self._parts
 
     def _place(self) -> list[Path]:
-        if not self._waiting and not self._written:
-            self._write_table(0, self.schema.empty_table())
-        self._place_waiting()
-        for part in set(self._old) - set(self._written):
-            part.unlink()
-        sync_folder(self.target.path)
-        return self._written
+        written = [part.place() for part, _ in self._parts]
+        for old in self._may_replace.difference(written):
+            old.unlink()
+        sync_folder(self._target.path)
+        return written
 
     def _discard(self) -> None:
-        for part in self._waiting:
+        for part, _ in self._parts:
             part.discard()
-        if self._made_folder and not self._written:
-            with suppress(OSError):  # somebody may have put something there
-                self.target.path.rmdir()
 
 
 def open_sink(
-    config: OutputConfig,
-    inputs: InputConfig,
-    suffix: str,
-    schema: pa.Schema,
-    results: Sequence[ResultColumn],
-    metadata: Mapping[str, str],
+    folder: JobFolder, schema: pa.Schema, results: Sequence[ResultColumn], metadata: Mapping[str, str]
 ) -> Sink:
     """Open the output.
 
     Args:
-        config: where results go.
-        inputs: what is read, for the default name.
-        suffix: what the default name gets before `.parquet` (`embed`).
+        folder: the locked place of the output.
         schema: the kept input columns (`Source.schema`).
         results: the columns that the run adds, in order.
         metadata: what the output records about the run; keys get the prefix `poolembed.`.
@@ -202,18 +191,18 @@ def open_sink(
         The open output; used as a context manager.
 
     Raises:
-        ConfigError: no output name fits, or an input column has the name of a result.
-        OutputError: the target exists or cannot be written.
+        ConfigError: an input column has the name of a result.
+        OutputError: the output cannot be written.
     """
     _check_names(schema, results)
-    target = plan_output(config, inputs, suffix)
     described = {result.name: describe_column(result) for result in results}
     recorded = {f"poolembed.{key}": value for key, value in metadata.items()}
     output_schema = pa.schema(
-        [*schema, *(result_field(result) for result in results)],
+        [*schema, *result_schema(results)],
         metadata={**(schema.metadata or {}), **recorded, RESULTS_KEY: json.dumps(described)},
     )
-    return (PartsSink if target.in_parts else FileSink)(target, output_schema, results)
+    plain = frozenset(result.name for result in results if is_plain(result))
+    return (PartsSink if folder.target.in_parts else FileSink)(folder, output_schema, plain)
 
 
 def _check_names(schema: pa.Schema, results: Sequence[ResultColumn]) -> None:

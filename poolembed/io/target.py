@@ -8,7 +8,7 @@ from poolembed.config import InputConfig, OutputConfig
 from poolembed.errors import ConfigError, OutputError
 from poolembed.io.atomic import translated
 from poolembed.io.inputs import find_inputs
-from poolembed.io.names import PARQUET_SUFFIX, PARTS_PATTERN, STDIN, rejects_path, stem
+from poolembed.io.names import JOB_SUFFIX, PARQUET_SUFFIX, PARTS_PATTERN, STDIN, rejects_path, stem
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,22 @@ class OutputTarget:
         """Where refused rows go."""
         return rejects_path(self.path)
 
-    def old_parts(self) -> list[Path]:
-        """Return the parts that an earlier run left in the directory, by name."""
-        return sorted(self.path.glob(PARTS_PATTERN)) if self.in_parts else []
+    @property
+    def job_folder(self) -> Path:
+        """What runs keep there for the next one; hidden, so that no reader takes it for data."""
+        if self.in_parts:
+            return self.path / JOB_SUFFIX
+        return self.path.with_name(f".{self.path.name}{JOB_SUFFIX}")
+
+    def existing(self) -> list[Path]:
+        """Return the files of the output that are there already; parts by name."""
+        if self.in_parts:
+            return sorted(self.path.glob(PARTS_PATTERN))
+        return [self.path] if self.path.exists() else []
+
+    def file(self, name: str) -> Path:
+        """Return where the file of a name stands that is the output, or a part of it."""
+        return self.path / name if self.in_parts else self.path.with_name(name)
 
 
 def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> OutputTarget:
@@ -97,7 +110,7 @@ def _check_is_no_input(target: OutputTarget, files: list[Path]) -> None:
     written = {
         target.path.resolve(),
         target.rejects.resolve(),
-        *(part.resolve() for part in target.old_parts()),
+        *(path.resolve() for path in target.existing()),
     }
     for file in files:
         if file.resolve() in written:
@@ -118,13 +131,8 @@ def _check_parts(target: OutputTarget) -> None:
         _check_folder(target.path)
     elif target.path.exists():
         raise OutputError(f"{target.path}: is not a directory", "choose another -o")
-    old = target.old_parts()
-    if old and not target.overwrite:
-        raise OutputError(f"{target.path}: holds {len(old)} parts already", "--overwrite replaces them")
 
 
 def _check_file(target: OutputTarget) -> None:
     if target.path.is_dir():
         raise OutputError(f"{target.path}: is a directory", "choose another -o")
-    if target.path.exists() and not target.overwrite:
-        raise OutputError(f"{target.path}: exists already", "--overwrite replaces it")

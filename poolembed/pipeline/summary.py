@@ -17,6 +17,9 @@ class RunSummary:
         attention: path that the self-check chose.
         self_check: largest relative difference that the self-check saw; None where packing did not run.
         num_rows: rows written.
+        num_computed: distinct texts computed.
+        num_reused: rows whose results an earlier or interrupted run had computed.
+        num_removed: rows of the output that was renewed whose texts are in the input no more.
         num_rejected: rows that went to the rejects file.
         num_truncated: rows that lost text to the maximum length.
         num_replaced: rows in which unpaired surrogates became U+FFFD.
@@ -35,6 +38,9 @@ class RunSummary:
     attention: str
     self_check: float | None
     num_rows: int
+    num_computed: int
+    num_reused: int
+    num_removed: int
     num_rejected: int
     num_truncated: int
     num_replaced: int
@@ -49,15 +55,24 @@ class RunSummary:
         """Tokens a second, without the time of loading."""
         return self.num_tokens / max(self.run_s, 1e-9)
 
+    @property
+    def num_shared(self) -> int:
+        """Rows with the text of another row of the run, which was computed once for all of them."""
+        return self.num_rows - self.num_computed - self.num_reused
+
     def to_json(self) -> dict[str, Any]:
-        """Return every field and `tokens_per_s` as plain values."""
-        return asdict(self) | {"tokens_per_s": self.tokens_per_s}
+        """Return every field, `num_shared` and `tokens_per_s` as plain values."""
+        return asdict(self) | {"num_shared": self.num_shared, "tokens_per_s": self.tokens_per_s}
 
     def lines(self) -> list[str]:
         """Return the summary in words."""
         rate = f"{self.num_rows / max(self.run_s, 1e-9):,.0f} rows/s, {self.tokens_per_s:,.0f} tokens/s"
         counts = f"{self.num_rows:,} rows, {self.num_tokens:,} tokens"
         for number, word in (
+            (self.num_reused and self.num_computed, "computed"),
+            (self.num_reused, "reused"),
+            (self.num_shared, "with the text of another row"),
+            (self.num_removed, "removed"),
             (self.num_truncated, "truncated"),
             (self.num_rejected, "rejected"),
             (self.num_replaced, "with characters replaced"),

@@ -1,6 +1,7 @@
 """Small inputs, and whole inputs read at once."""
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,19 @@ import pyarrow as pa
 import pytest
 
 from poolembed.config import InputConfig
-from poolembed.io import Reject, RowChunk, TextRole, open_source
+from poolembed.io import (
+    Reject,
+    RowChunk,
+    Sink,
+    Source,
+    TextRole,
+    open_job_folder,
+    open_sink,
+    open_source,
+    plan_output,
+    result_table,
+    text_keys,
+)
 
 TEXT = TextRole("text", ("text",), only_string_column=True)
 
@@ -41,6 +54,31 @@ class Whole:
     @property
     def num_replaced(self) -> int:
         return sum(chunk.num_replaced for chunk in self.chunks)
+
+
+@dataclass
+class Writing:
+    """An input and an output that are open."""
+
+    source: Source
+    sink: Sink
+    results: list
+
+    def write(self, chunk: RowChunk, data: dict) -> None:
+        self.sink.write(chunk, result_table(self.results, data), text_keys(chunk.texts))
+
+
+@contextmanager
+def writing(inputs, output, results, metadata=None):
+    """Open an input, and an output that gets results of all its rows."""
+    with (
+        open_job_folder(plan_output(output, inputs, "embed")) as folder,
+        open_source(inputs, [TEXT]) as source,
+    ):
+        folder.check()
+        folder.begin({}, results)
+        with open_sink(folder, source.schema, results, metadata or {}) as sink:
+            yield Writing(source, sink, results)
 
 
 @pytest.fixture

@@ -7,26 +7,25 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+
 SCRIPT = """
 import sys
 from pathlib import Path
 import numpy as np
 from poolembed.config import InputConfig, OutputConfig
 from poolembed.results import ResultColumn
-from poolembed.io import TextRole, open_sink, open_source
+from tests.io.conftest import writing
 
 inputs = InputConfig(paths=(sys.argv[1],))
 output = OutputConfig(output=sys.argv[2])
 results = [ResultColumn("v", "float32", 64)]
-with (
-    open_source(inputs, [TextRole("text", ("text",))]) as source,
-    open_sink(output, inputs, "embed", source.schema, results, {}) as sink,
-):
+with writing(inputs, output, results) as both:
     num_rows = 0
-    for chunk in source.chunks(8192, 2**26):
-        sink.write(chunk, {"v": np.zeros((chunk.num_rows, 64), dtype=np.float32)})
+    for chunk in both.source.chunks(8192, 2**26):
+        both.write(chunk, {"v": np.zeros((chunk.num_rows, 64), dtype=np.float32)})
         num_rows += chunk.num_rows
-    sink.commit()
+    both.sink.commit()
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 print(num_rows, int(status["VmHWM"].split()[0]) // 1024)
 """
@@ -48,7 +47,7 @@ def peak_mebibytes(num_rows: int, folder: Path, output: str) -> int:
             for number in range(num_rows)
         )
     command = [sys.executable, "-c", SCRIPT, str(path), f"{folder}/{output}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     rows, peak = map(int, done.stdout.split())
     assert rows == num_rows
     return peak

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from poolembed.config import InputConfig, OutputConfig
-from poolembed.io import TextRole, open_sink, open_source
 from poolembed.results import ResultColumn
+from tests.io.conftest import writing
 
 LINES = [
     {"id": f"doc-{n}", "text": "漢字 😀\u2028" * n, "n": n, "tags": ["a", "b"][: n % 3], "meta": {"k": n}}
@@ -20,18 +20,13 @@ VECTORS = np.random.default_rng(0).standard_normal((7, 5)).astype(np.float32)
 def output(source_path, target: str) -> None:
     inputs = InputConfig(paths=(str(source_path),))
     results = [ResultColumn("embedding", "float32", 5), ResultColumn("truncated", "bool")]
-    with (
-        open_source(inputs, [TextRole("text", ("text",))]) as source,
-        open_sink(
-            OutputConfig(output=target), inputs, "embed", source.schema, results, {"model": "m"}
-        ) as sink,
-    ):
+    with writing(inputs, OutputConfig(output=target), results, {"model": "m"}) as both:
         first = 0
-        for chunk in source.chunks(3, 2**20):
+        for chunk in both.source.chunks(3, 2**20):
             rows = VECTORS[first : first + chunk.num_rows]
-            sink.write(chunk, {"embedding": rows, "truncated": np.zeros(chunk.num_rows, dtype=bool)})
+            both.write(chunk, {"embedding": rows, "truncated": np.zeros(chunk.num_rows, dtype=bool)})
             first += chunk.num_rows
-        sink.commit()
+        both.sink.commit()
 
 
 @pytest.fixture(params=["file", "parts"])

@@ -4,6 +4,8 @@ import contextlib
 import json
 import os
 import resource
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +14,10 @@ import pytest
 
 from poolembed.config import InputConfig, OutputConfig
 from poolembed.errors import ConfigError, OutputError
-from poolembed.io import Reject, TextRole, open_sink, open_source
+from poolembed.io import result_table
 from poolembed.results import ResultColumn
+from tests.io.conftest import writing
 
-TEXT = TextRole("text", ("text",))
 RESULTS = [ResultColumn("embedding", "float32", 4), ResultColumn("num_tokens", "int32")]
 
 
@@ -31,7 +33,12 @@ def results(num_rows: int, value: float = 0.0) -> dict[str, np.ndarray]:
 
 
 def files(folder) -> list[str]:
-    return sorted(os.listdir(folder))  # noqa: PTH208
+    """Return what a user sees in a folder."""
+    return sorted(name for name in os.listdir(folder) if not name.startswith("."))  # noqa: PTH208
+
+
+def bytes_of(folder) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in files(folder)}
 
 
 @pytest.fixture
@@ -43,15 +50,12 @@ def run():
     ):
         inputs = InputConfig(paths=(str(path),), **config)
         target = OutputConfig(output=None if output is None else str(output), overwrite=overwrite)
-        with (
-            open_source(inputs, [TEXT]) as source,
-            open_sink(target, inputs, "embed", source.schema, RESULTS, metadata or {}) as sink,
-        ):
-            for chunk in source.chunks(max_rows, 2**20):
+        with writing(inputs, target, RESULTS, metadata) as both:
+            for chunk in both.source.chunks(max_rows, 2**20):
                 if chunk.index == stop_after:
                     raise StoppedError
-                sink.write(chunk, results(chunk.num_rows, value))
-            return sink.commit()
+                both.write(chunk, results(chunk.num_rows, value))
+            return both.sink.commit()
 
     return run
 
@@ -151,20 +155,17 @@ def test_rejects_of_a_directory_of_parts_stand_outside_of_it(run, write, tmp_pat
 
 
 def test_rows_refused_after_reading_are_written_too(five):
-    inputs = InputConfig(paths=(str(five),))
-    with (
-        open_source(inputs, [TEXT]) as source,
-        open_sink(OutputConfig(), inputs, "embed", source.schema, RESULTS, {}) as sink,
-    ):
-        (chunk,) = source.chunks(10, 2**20)
-        chunk = chunk.without({1: ("non_finite", "the vector is not finite")})
-        sink.write(chunk, results(4), [Reject("é\udcff.jsonl", 9, "late", "found late", "\u2028")])
-        output, rejects = sink.commit()
-    assert pq.read_table(output)["id"].to_pylist() == [0, 2, 3, 4]
+    with writing(InputConfig(paths=(str(five),)), OutputConfig(), RESULTS) as both:
+        (chunk,) = both.source.chunks(10, 2**20)
+        chunk = replace(chunk, places=tuple(("é\udcff.jsonl", row) for _, row in chunk.places))
+        chunk = chunk.without({1: ("non_finite", "the vector is not finite"), 3: ("late", "\u2028")})
+        both.write(chunk, results(3))
+        output, rejects = both.sink.commit()
+    assert pq.read_table(output)["id"].to_pylist() == [0, 2, 4]
     lines = [json.loads(line) for line in rejects.read_bytes().splitlines()]
-    assert [(line["row"], line["code"], line["excerpt"]) for line in lines] == [
-        (2, "non_finite", "row 1"),
-        (9, "late", "\u2028"),
+    assert [(line["row"], line["code"], line["message"], line["excerpt"]) for line in lines] == [
+        (2, "non_finite", "the vector is not finite", "row 1"),
+        (4, "late", "\u2028", "row 3"),
     ]
     assert lines[1]["file"] == "é\udcff.jsonl"
 
@@ -182,21 +183,20 @@ def test_each_chunk_is_a_part_with_its_number(run, five, tmp_path):
 def test_old_parts_go_only_when_all_new_ones_are_complete(run, five, tmp_path):
     out = tmp_path / "out"
     run(five, f"{out}/", max_rows=1)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = bytes_of(out)
     assert len(before) == 5
     with pytest.raises(StoppedError):
         run(five, out, overwrite=True, value=1.0, stop_after=2)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert bytes_of(out) == before
     paths = run(five, out, overwrite=True, value=1.0)
     assert files(out) == [path.name for path in paths]
     assert pq.read_table(out)["embedding"].to_pylist() == [[1.0] * 4] * 5
 
 
-def test_a_stopped_run_into_a_new_directory_keeps_its_finished_parts(run, five, tmp_path):
+def test_no_part_has_its_name_before_all_are_complete(run, five, tmp_path):
     with pytest.raises(StoppedError):
         run(five, f"{tmp_path}/out/", stop_after=2)
-    assert files(tmp_path / "out") == ["part-00000.parquet", "part-00001.parquet"]
-    assert pq.read_table(tmp_path / "out").num_rows == 4
+    assert files(tmp_path) == ["in"]
 
 
 @pytest.mark.parametrize("existed", [False, True])
@@ -226,21 +226,22 @@ def test_a_stopped_run_leaves_an_old_output_and_its_rejects_whole(run, write):
 
 def test_an_output_without_commit_is_no_output(five):
     inputs = InputConfig(paths=(str(five),))
-    with (
-        open_source(inputs, [TEXT]) as source,
-        open_sink(OutputConfig(), inputs, "e", source.schema, RESULTS, {}) as sink,
-    ):
-        for chunk in source.chunks(2, 2**20):
-            sink.write(chunk, results(chunk.num_rows))
+    with writing(inputs, OutputConfig(), RESULTS) as both:
+        for chunk in both.source.chunks(2, 2**20):
+            both.write(chunk, results(chunk.num_rows))
     assert files(five.parent) == ["a.jsonl"]
 
 
-def test_an_existing_output_is_refused_and_stays(run, five):
-    (path,) = run(five)
+@pytest.mark.parametrize("output", ["out.parquet", "out/"])
+def test_an_output_that_was_changed_since_is_refused_and_stays(run, five, tmp_path, output):
+    path = run(five, f"{tmp_path}/{output}")[0]
+    pq.write_table(pq.read_table(path).slice(1), path)
     before = path.read_bytes()
-    with pytest.raises(OutputError, match="exists already"):
-        run(five)
+    with pytest.raises(OutputError, match="exists already, and is not as a run of poolembed left it"):
+        run(five, f"{tmp_path}/{output}")
     assert path.read_bytes() == before
+    run(five, f"{tmp_path}/{output}", overwrite=True)
+    assert path.read_bytes() != before
 
 
 @pytest.mark.parametrize("output", ["out.parquet", "out/part-00000.parquet"])
@@ -250,14 +251,11 @@ def test_the_output_of_another_run_that_was_faster_is_kept(five, tmp_path, outpu
     where = OutputConfig(output=str(target) if target.parent == tmp_path else f"{target.parent}/")
 
     def race() -> None:
-        with (
-            open_source(inputs, [TEXT]) as source,
-            open_sink(where, inputs, "e", source.schema, RESULTS, {}) as sink,
-        ):
+        with writing(inputs, where, RESULTS) as both:
             target.write_bytes(b"other")
-            for chunk in source.chunks(2, 2**20):
-                sink.write(chunk, results(chunk.num_rows))
-            sink.commit()
+            for chunk in both.source.chunks(2, 2**20):
+                both.write(chunk, results(chunk.num_rows))
+            both.sink.commit()
 
     with pytest.raises(OutputError, match="appeared while it was being written"):
         race()
@@ -285,15 +283,15 @@ def test_where_every_column_has_the_name_of_a_result_renaming_is_left(run, write
 @pytest.mark.parametrize(
     "wrong", [{}, {"embedding": np.zeros((2, 4), np.float32)}, {**results(2), "more": np.zeros(2)}]
 )
-def test_results_other_than_declared_are_a_bug(five, wrong):
-    inputs = InputConfig(paths=(str(five),))
-    with (
-        open_source(inputs, [TEXT]) as source,
-        open_sink(OutputConfig(), inputs, "e", source.schema, RESULTS, {}) as sink,
-    ):
-        chunk = next(source.chunks(2, 2**20))
-        with pytest.raises(ValueError, match="results are"):
-            sink.write(chunk, wrong)
+def test_results_other_than_declared_are_a_bug(wrong):
+    with pytest.raises(ValueError, match="results are"):
+        result_table(RESULTS, wrong)
+
+
+def visible(folder) -> dict[str, bytes]:
+    """Return what a user sees in a folder and the folders in it."""
+    paths = [path for path in folder.rglob("[!.]*") if path.is_file() and ".job" not in path.parent.name]
+    return {str(path): path.read_bytes() for path in paths}
 
 
 @contextlib.contextmanager
@@ -316,14 +314,14 @@ def test_a_full_disk_leaves_old_files_whole_and_no_new_ones(run, write, tmp_path
     target = None if output is None else f"{tmp_path}/{output}"
     if output in ("old.parquet", "old/"):
         run(path, target)
-    before = {old: old.read_bytes() for old in tmp_path.rglob("*") if old.is_file()}
+    before = visible(tmp_path)
     with (
         files_no_larger_than(limit),
         pytest.raises(OutputError, match="cannot be written: File too large") as caught,
     ):
         run(path, target, overwrite=True, max_rows=5)
     assert caught.value.hint == "free some space, or write elsewhere with -o"
-    assert {old: old.read_bytes() for old in tmp_path.rglob("*") if old.is_file()} == before
+    assert visible(tmp_path) == before
 
 
 def test_rejects_on_a_full_disk_leave_nothing(run, write, tmp_path):
@@ -334,14 +332,10 @@ def test_rejects_on_a_full_disk_leave_nothing(run, write, tmp_path):
 
 
 def test_a_folder_that_vanishes_is_an_output_error(five, tmp_path):
-    inputs = InputConfig(paths=(str(five),))
-    (tmp_path / "out").mkdir()
-    output = OutputConfig(output=str(tmp_path / "out"))
+    output = OutputConfig(output=f"{tmp_path}/out/")
     with (
-        open_source(inputs, [TEXT]) as source,
-        open_sink(output, inputs, "e", source.schema, RESULTS, {}) as sink,
+        pytest.raises(OutputError, match="No such file or directory"),
+        writing(InputConfig(paths=(str(five),)), output, RESULTS) as both,
     ):
-        (tmp_path / "out").rmdir()
-        chunk = next(source.chunks(2, 2**20))
-        with pytest.raises(OutputError, match="No such file or directory"):
-            sink.write(chunk, results(2))
+        shutil.rmtree(tmp_path / "out")
+        both.write(next(both.source.chunks(2, 2**20)), results(2))

@@ -87,26 +87,6 @@ def test_an_empty_name_is_not_the_current_directory(write):
         plan(write("a.jsonl"), output="")
 
 
-def test_an_existing_file_is_kept_unless_it_is_to_be_replaced(write, tmp_path):
-    path, old = write("a.jsonl"), write("a.embed.parquet", "old")
-    with pytest.raises(OutputError, match=r"a\.embed\.parquet: exists already") as caught:
-        plan(path)
-    assert caught.value.hint == "--overwrite replaces it"
-    assert plan(path, overwrite=True).path == old
-
-
-def test_existing_parts_are_kept_unless_they_are_to_be_replaced(write, tmp_path):
-    path = write("a.jsonl")
-    for name in ("part-00000.parquet", "part-00001.parquet", "notes.txt"):
-        write(f"out/{name}", "old")
-    with pytest.raises(OutputError, match="holds 2 parts already"):
-        plan(path, output=tmp_path / "out")
-    assert [part.name for part in plan(path, output=tmp_path / "out", overwrite=True).old_parts()] == [
-        "part-00000.parquet",
-        "part-00001.parquet",
-    ]
-
-
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_an_input_is_never_replaced(write, tmp_path, overwrite):
     path = write("a.parquet", "x")

@@ -1,6 +1,6 @@
 """What there is to say of a command, and what several of them share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,9 +17,11 @@ C = TypeVar("C", bound=TaskConfig)
 TEXT = TextRole(name="text", candidates=("text",), only_string_column=True)
 
 
-def as_it_is(operation: "Operation", job: JobConfig, rows: "RowTexts") -> "Operation":
-    """Return `operation`; most of them need neither `job` nor `rows` before the first result."""
-    del job, rows
+def as_it_is(
+    operation: "Operation", job: JobConfig, rows: "RowTexts", known: Mapping[str, str]
+) -> "Operation":
+    """Return `operation`; most of them need none of the rest before the first result."""
+    del job, rows, known
     return operation
 
 
@@ -31,14 +33,15 @@ class Command:
         roles: the text columns it reads.
         check: refuses, with a ConfigError, a job that the model cannot do; before weights are loaded.
         operation: makes what is done with the texts, from the loaded model and a checked job.
-        prepare: finishes an operation that must see some rows before the first result.
+        prepare: finishes an operation that must see some rows before the first result, or the settings of
+            the run that is gone on with.
         max_chunk_rows: most rows of a chunk, whatever the job says, where results are large.
     """
 
     roles: tuple[TextRole, ...]
     check: "Callable[[ModelSpec, JobConfig], object]"
     operation: "Callable[[PoolingRunner, JobConfig], Operation]"
-    prepare: "Callable[[Operation, JobConfig, RowTexts], Operation]" = as_it_is
+    prepare: "Callable[[Operation, JobConfig, RowTexts, Mapping[str, str]], Operation]" = as_it_is
     max_chunk_rows: int | None = None
 
 

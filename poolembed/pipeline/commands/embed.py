@@ -1,5 +1,6 @@
 """`embed`: a text to a vector."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from poolembed.config import EmbedConfig, JobConfig
@@ -24,12 +25,14 @@ def _operation(runner: "PoolingRunner", job: JobConfig) -> "Operation":
     return Embed.of(runner, prompt_of(runner.spec, job), task_of(job, EmbedConfig), params_of(job))
 
 
-def _prepare(operation: "Operation", job: JobConfig, rows: "RowTexts") -> "Operation":
+def _prepare(
+    operation: "Operation", job: JobConfig, rows: "RowTexts", known: Mapping[str, str]
+) -> "Operation":
     from poolembed.model.embed import Embed
     from poolembed.pipeline.ranges import with_ranges
 
     assert isinstance(operation, Embed)
-    return with_ranges(operation, task_of(job, EmbedConfig), rows)
+    return with_ranges(operation, task_of(job, EmbedConfig), rows, known)
 
 
 COMMAND = Command(roles=(TEXT,), check=_check, operation=_operation, prepare=_prepare)

@@ -1,0 +1,183 @@
+"""One pass over the rows: what is known is taken, the rest is computed, all of it is written.
+
+Three stages overlap through bounded queues: read, look up and tokenize chunk k+1, compute chunk k, write
+chunk k-1. The first failure stops all of them.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from poolembed.config import JobConfig
+from poolembed.errors import InputError
+from poolembed.io import JobFolder, Lookup, ResultStore, RowChunk, Sink, num_true, result_table, text_keys
+from poolembed.pipeline.commands import COMMANDS
+from poolembed.pipeline.prefetch import prefetch
+from poolembed.pipeline.row_texts import RowTexts
+from poolembed.results import ResultColumn
+
+if TYPE_CHECKING:
+    from poolembed.io import FreshBlock
+    from poolembed.model import Operation
+
+T = TypeVar("T")
+
+COUNTS = (ResultColumn("num_tokens", "int32"), ResultColumn("truncated", "bool"))
+"""Columns that every command adds."""
+
+
+class Progress(Protocol):
+    """Someone to whom a run tells how far it is."""
+
+    def note(self, message: str) -> None:
+        """Take something worth knowing, told once."""
+
+    def start(self, num_rows: int) -> None:
+        """Take the number of rows that will come."""
+
+    def advance(self, num_rows: int, num_tokens: int) -> None:
+        """Take what was done since the last call.
+
+        Args:
+            num_rows: rows that are done, rejected ones included.
+            num_tokens: tokens computed for them.
+        """
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What a run has done so far; the fields are those of `RunSummary`."""
+
+    num_rows: int = 0
+    num_computed: int = 0
+    num_reused: int = 0
+    num_rejected: int = 0
+    num_truncated: int = 0
+    num_replaced: int = 0
+    num_tokens: int = 0
+    forward_s: float = 0.0
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A chunk on its way.
+
+    Attributes:
+        chunk: the rows.
+        lookup: where their results are, or will be.
+        tokens: what the operation made of the new texts; None where there are none.
+    """
+
+    chunk: RowChunk
+    lookup: Lookup
+    tokens: Any
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One pass over the chunks; the stages share nothing but what they hand on, and the store.
+
+    Attributes:
+        job: what to do.
+        operation: computes results.
+        columns: all columns of results.
+        folder: keeps results that are computed.
+        store: the results by text.
+        progress: told how far the run is.
+        tally: what was done.
+    """
+
+    job: JobConfig
+    operation: "Operation"
+    columns: Sequence[ResultColumn]
+    folder: JobFolder
+    store: ResultStore
+    progress: Progress
+    tally: Tally = field(default_factory=Tally)
+
+    def through(self, rows: RowTexts, sink: Sink) -> None:
+        """Take every chunk of rows through the model to the sink."""
+        with (
+            closing(prefetch(self._looked_up(rows))) as works,
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="poolembed-write") as writer,
+        ):
+            written: list[Future[None]] = []
+            while (work := self._waited(next, works, None)) is not None:
+                block = self._computed(work)
+                for earlier in written:
+                    self._waited(earlier.result)
+                # What is computed is kept, even when a row of it stops the run.
+                written = [] if block is None else [writer.submit(self.folder.save, block)]
+                written.append(writer.submit(sink.write, *self._finished(work)))
+            for last in written:
+                self._waited(last.result)
+
+    def _looked_up(self, rows: RowTexts) -> Iterator[_Work]:
+        run, most = self.job.run, COMMANDS[self.job.command].max_chunk_rows
+        for chunk in rows.source.chunks(min(run.chunk_rows, most or run.chunk_rows), run.chunk_bytes):
+            texts = rows.of(chunk)
+            lookup = self.store.find(text_keys(texts))
+            new = _rows_of(texts, lookup.new)
+            yield _Work(chunk, lookup, self.operation.tokenize(new) if len(lookup.new) else None)
+
+    def _computed(self, work: _Work) -> "FreshBlock | None":
+        if work.tokens is None:
+            return None
+        started = time.monotonic()
+        outcome = self.operation.compute(work.tokens, self._advance)
+        self.tally.forward_s += time.monotonic() - started
+        results = {**outcome.columns, "num_tokens": outcome.num_tokens, "truncated": outcome.truncated}
+        failures = {row: (failure.code, failure.message) for row, failure in outcome.failures.items()}
+        self.tally.num_computed += len(work.lookup.new) - len(failures)
+        return self.store.add(work.lookup, result_table(self.columns, results), failures)
+
+    def _finished(self, work: _Work) -> tuple[RowChunk, Any, Any]:
+        """Return a chunk with its results and keys, without the rows that have no result."""
+        chunk, lookup = work.chunk, work.lookup
+        failed = self.store.failures(lookup)
+        if failed and self.job.input.on_error == "fail":
+            raise _stopped(chunk, failed)
+        good = np.delete(np.arange(chunk.num_rows), sorted(failed))
+        self.progress.advance(len(chunk.rejects) + chunk.num_rows - len(lookup.new), 0)
+        chunk = chunk.without(failed)
+        results = self.store.take(lookup.places[good])
+        tally = self.tally
+        tally.num_rows += chunk.num_rows
+        tally.num_reused += lookup.num_known
+        tally.num_rejected += len(chunk.rejects)
+        tally.num_replaced += chunk.num_replaced
+        tally.num_truncated += num_true(results, "truncated")
+        return chunk, results, lookup.keys[good]
+
+    def _advance(self, num_rows: int, num_tokens: int) -> None:
+        # Not the sum over rows: a text that several rows have in common is computed once.
+        self.tally.num_tokens += num_tokens
+        self.progress.advance(num_rows, num_tokens)
+
+    def _waited(self, wait_for: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
+        started = time.monotonic()
+        try:
+            return wait_for(*arguments)
+        finally:
+            self.tally.wait_s += time.monotonic() - started
+
+
+def _rows_of(texts: Mapping[str, Sequence[Any]], rows: "np.ndarray[Any, Any]") -> dict[str, Sequence[Any]]:
+    return {
+        role: values if len(rows) == len(values) else [values[row] for row in rows.tolist()]
+        for role, values in texts.items()
+    }
+
+
+def _stopped(chunk: RowChunk, failed: Mapping[int, tuple[str, str]]) -> InputError:
+    row = min(failed)
+    file, number = chunk.places[row]
+    return InputError(
+        f"{file}:{number}: {failed[row][1]}", "--on-error skip puts such rows in the rejects file"
+    )
