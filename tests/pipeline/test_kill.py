@@ -1,0 +1,136 @@
+"""A run that is killed, at whatever moment, ends in the same output when it is run again."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+NUM_ROWS = 40
+# float32 sums in another order, in batches of other rows; the vectors have length 1.
+SAME = {"rtol": 0, "atol": 1e-5}
+
+
+class Trials:
+    """Runs of one command that get a signal at chosen moments."""
+
+    def __init__(self, folder: Path, arguments: list[str]):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.pipeline.kill_trials", str(folder), *arguments],
+            cwd=ROOT,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def run(self, name: str = "SIGTERM", at: int = 0) -> tuple[int, int]:
+        """Return the exit status, negative for a signal, and how often the file system was touched."""
+        print(name, at, file=self.process.stdin, flush=True)
+        status, touched = self.process.stdout.readline().split()
+        return int(status), int(touched)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def rows():
+    texts = [f"row {number} " + "word " * (number * 7 % 11) for number in range(NUM_ROWS)]
+    texts[9] = texts[30] = texts[4]
+    return [{"id": number, "text": text} for number, text in enumerate(texts)]
+
+
+def write(path: Path, content: list[dict]):
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in content))
+    else:
+        pq.write_table(pa.Table.from_pylist(content), path)
+
+
+def read(output: Path) -> pa.Table:
+    return pq.read_table(output).combine_chunks()
+
+
+def assert_equal(found: pa.Table, expected: pa.Table):
+    assert found.schema.equals(expected.schema)
+    names = [name for name in expected.column_names if name != "embedding"]
+    assert found.select(names).equals(expected.select(names))
+    vectors = [table["embedding"].combine_chunks().flatten().to_numpy() for table in (found, expected)]
+    np.testing.assert_allclose(*vectors, **SAME)
+
+
+@pytest.fixture
+def trials(request, tmp_path, models):
+    """A job on 40 rows in chunks of six, and the output of an undisturbed run."""
+    kind, form = request.param.split()
+    folder = tmp_path / "job"
+    folder.mkdir()
+    source, output = folder / f"rows.{kind}", folder / ("out.parquet" if form == "file" else "out")
+    write(source, rows())
+    arguments = ["embed", str(source), "-o", f"{output}{'' if form == 'file' else '/'}", "--quiet"]
+    arguments += ["--model", f"{models}/bert-mean", "--chunk-rows", "6", "--batch-tokens", "64"]
+    job = Trials(folder, arguments)
+    job.source, job.output = source, output
+    yield job
+    job.close()
+
+
+def forget(job):
+    """Remove everything but the input."""
+    for path in job.source.parent.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path != job.source:
+            path.unlink()
+
+
+@pytest.mark.parametrize(
+    "trials", ["jsonl file", "jsonl parts", "parquet file", "parquet parts"], indirect=True
+)
+def test_a_run_killed_at_any_moment_ends_like_an_undisturbed_one(trials, request):
+    status, num_touched = trials.run()
+    assert status == 0
+    expected = read(trials.output)
+    # Thirteen moments for each kind of job: the whole run is divided evenly, with a chance in each part.
+    numbers = random.Random(request.node.name)
+    moments = [1 + int(num_touched * (part + numbers.random()) / 13) for part in range(13)]
+    for number, at in enumerate(moments):
+        forget(trials)
+        name = "SIGTERM" if number % 3 == 2 else "SIGKILL"
+        status, _ = trials.run(name, at)
+        assert status == (-9 if name == "SIGKILL" else 143), (name, at)
+        if trials.output.is_file():
+            assert_equal(read(trials.output), expected)
+        assert trials.run()[0] == 0, (name, at)
+        assert_equal(read(trials.output), expected)
+        assert list(trials.source.parent.rglob("*.tmp-*")) == []
+
+
+@pytest.mark.parametrize("trials", ["jsonl file", "parquet parts"], indirect=True)
+def test_an_update_killed_again_and_again_ends_like_an_undisturbed_one(trials):
+    changed = [row | {"text": row["text"] + "!"} if row["id"] % 5 == 0 else row for row in rows()[3:]]
+    write(trials.source, changed)
+    assert trials.run()[0] == 0
+    expected = read(trials.output)
+    forget(trials)
+    write(trials.source, rows())
+    status, num_touched = trials.run()
+    assert status == 0
+    write(trials.source, changed)
+    for part in range(6):
+        trials.run("SIGKILL", 1 + num_touched * part // 6)
+    assert trials.run()[0] == 0
+    assert_equal(read(trials.output), expected)
