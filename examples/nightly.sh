@@ -1,5 +1,6 @@
 #!/bin/sh
-# Embeds every .jsonl file of a folder that has no vectors yet, or changed since. For cron:
+# Embeds every .jsonl file of a folder that has no vectors yet, or changed since; of a file that changed only
+# the new texts are computed, and a run that was cut off goes on. For cron:
 #
 #   15 2 * * *  nightly.sh /srv/texts >>/var/log/embed.log 2>&1
 #
@@ -21,9 +22,10 @@ for input in "$folder"/*.jsonl; do
     fi
     log "embedding $input"
     code=0
-    poolembed embed "$input" --on-error skip --overwrite || code=$?
+    poolembed embed "$input" --on-error skip || code=$?
     case $code in
         0) ;;
+        75) log "another run is at work on $input" ;;
         130 | 143) exit "$code" ;; # interrupted: the rest is for the next night
         *) log "failed with exit code $code: $input"; status=$code ;;
     esac

@@ -55,8 +55,10 @@ def test_new_files_are_embedded_once_and_a_bad_one_stops_no_other(nightly, texts
 
 def test_a_file_that_changed_is_embedded_again(nightly, texts):
     (texts / "a.jsonl").unlink()
-    (texts / "b.embed.parquet").write_bytes(b"old")
+    assert nightly(texts).returncode == 0
+    (texts / "b.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n', "utf-8")
     os.utime(texts / "b.embed.parquet", (1, 1))
     done = nightly(texts)
     assert done.returncode == 0, done.stderr
-    assert pq.read_metadata(texts / "b.embed.parquet").num_rows == 1
+    assert "1 computed, 1 reused" in done.stderr
+    assert pq.read_metadata(texts / "b.embed.parquet").num_rows == 2
