@@ -7,9 +7,9 @@ chunk k-1. The first failure stops all of them.
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -24,8 +24,6 @@ from poolembed.results import ResultColumn
 if TYPE_CHECKING:
     from poolembed.io import FreshBlock
     from poolembed.model import Operation
-
-T = TypeVar("T")
 
 COUNTS = (ResultColumn("num_tokens", "int32"), ResultColumn("truncated", "bool"))
 """Columns that every command adds."""
@@ -60,8 +58,20 @@ class Tally:
     num_truncated: int = 0
     num_replaced: int = 0
     num_tokens: int = 0
+    read_s: float = 0.0
+    tokenize_s: float = 0.0
     forward_s: float = 0.0
+    write_s: float = 0.0
     wait_s: float = 0.0
+
+    @contextmanager
+    def timing(self, phase: str) -> Iterator[None]:
+        """Add the seconds until the exit to a phase, which one thread alone may time."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            setattr(self, phase, getattr(self, phase) + time.monotonic() - started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,30 +118,34 @@ class Run:
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="poolembed-write") as writer,
         ):
             written: list[Future[None]] = []
-            while (work := self._waited(next, works, None)) is not None:
+            while (work := self._next(works)) is not None:
                 block = self._computed(work)
-                for earlier in written:
-                    self._waited(earlier.result)
+                self._wait_for(written)
                 # What is computed is kept, even when a row of it stops the run.
-                written = [] if block is None else [writer.submit(self.folder.save, block)]
-                written.append(writer.submit(sink.write, *self._finished(work)))
-            for last in written:
-                self._waited(last.result)
+                written = [] if block is None else [writer.submit(self._write, self.folder.save, block)]
+                written.append(writer.submit(self._write, sink.write, *self._finished(work)))
+            self._wait_for(written)
 
     def _looked_up(self, rows: RowTexts) -> Iterator[_Work]:
         run, most = self.job.run, COMMANDS[self.job.command].max_chunk_rows
-        for chunk in rows.source.chunks(min(run.chunk_rows, most or run.chunk_rows), run.chunk_bytes):
-            texts = rows.of(chunk)
-            lookup = self.store.find(text_keys(texts))
-            new = _rows_of(texts, lookup.new)
-            yield _Work(chunk, lookup, self.operation.tokenize(new) if len(lookup.new) else None)
+        chunks = rows.source.chunks(min(run.chunk_rows, most or run.chunk_rows), run.chunk_bytes)
+        while True:
+            with self.tally.timing("read_s"):
+                chunk = next(chunks, None)
+                if chunk is None:
+                    return
+                texts = rows.of(chunk)
+                lookup = self.store.find(text_keys(texts))
+            with self.tally.timing("tokenize_s"):
+                new = _rows_of(texts, lookup.new)
+                tokens = self.operation.tokenize(new) if len(lookup.new) else None
+            yield _Work(chunk, lookup, tokens)
 
     def _computed(self, work: _Work) -> "FreshBlock | None":
         if work.tokens is None:
             return None
-        started = time.monotonic()
-        outcome = self.operation.compute(work.tokens, self._advance)
-        self.tally.forward_s += time.monotonic() - started
+        with self.tally.timing("forward_s"):
+            outcome = self.operation.compute(work.tokens, self._advance)
         results = {**outcome.columns, "num_tokens": outcome.num_tokens, "truncated": outcome.truncated}
         failures = {row: (failure.code, failure.message) for row, failure in outcome.failures.items()}
         self.tally.num_computed += len(work.lookup.new) - len(failures)
@@ -160,12 +174,18 @@ class Run:
         self.tally.num_tokens += num_tokens
         self.progress.advance(num_rows, num_tokens)
 
-    def _waited(self, wait_for: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
-        started = time.monotonic()
-        try:
-            return wait_for(*arguments)
-        finally:
-            self.tally.wait_s += time.monotonic() - started
+    def _next(self, works: Iterator[_Work]) -> _Work | None:
+        with self.tally.timing("wait_s"):
+            return next(works, None)
+
+    def _wait_for(self, written: Sequence[Future[None]]) -> None:
+        with self.tally.timing("wait_s"):
+            for future in written:
+                future.result()
+
+    def _write(self, write: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401
+        with self.tally.timing("write_s"):
+            write(*arguments)
 
 
 def _rows_of(texts: Mapping[str, Sequence[Any]], rows: "np.ndarray[Any, Any]") -> dict[str, Sequence[Any]]:

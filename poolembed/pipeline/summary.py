@@ -1,7 +1,12 @@
 """How a run ended, as a record, as lines for a person and as JSON."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
+
+MOST_SHOWN = 3
+"""Files of one folder that are named one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +31,11 @@ class RunSummary:
         num_tokens: tokens computed.
         load_s: seconds from the start until the model was ready.
         run_s: seconds from then until the output stood under its name.
-        forward_s: of those, seconds of computing.
-        wait_s: of those, seconds of waiting for rows to be read and tokenized, or written.
+        read_s: seconds of reading and looking up, beside the computing.
+        tokenize_s: seconds of tokenizing, beside the computing.
+        forward_s: of `run_s`, seconds of computing.
+        write_s: seconds of writing, beside the computing.
+        wait_s: of `run_s`, seconds of waiting for rows to be read and tokenized, or written.
     """
 
     command: str
@@ -47,7 +55,10 @@ class RunSummary:
     num_tokens: int
     load_s: float
     run_s: float
+    read_s: float
+    tokenize_s: float
     forward_s: float
+    write_s: float
     wait_s: float
 
     @property
@@ -83,5 +94,16 @@ class RunSummary:
         return [
             f"{counts} in {self.run_s:,.1f} s ({rate}), after {self.load_s:,.1f} s of loading",
             f"{self.model} on {self.device}, {self.dtype}, {self.attention}{verdict}",
-            *(f"-> {output}" for output in self.outputs),
+            *_shown(self.outputs),
         ]
+
+
+def _shown(outputs: Sequence[str]) -> list[str]:
+    """Name every output; of many in one folder only how many there are."""
+    by_folder: dict[str, list[str]] = {}
+    for output in outputs:
+        by_folder.setdefault(str(Path(output).parent), []).append(output)
+    lines = []
+    for folder, files in by_folder.items():
+        lines += files if len(files) <= MOST_SHOWN else [f"{folder}/ ({len(files)} files)"]
+    return [f"-> {line}" for line in lines]

@@ -28,13 +28,19 @@ def summary_of(**changes):
         "attention": "packed",
         "self_check": 1e-6,
         "num_rows": 1200,
+        "num_computed": 1200,
+        "num_reused": 0,
+        "num_removed": 0,
         "num_rejected": 0,
         "num_truncated": 0,
         "num_replaced": 0,
         "num_tokens": 48000,
         "load_s": 1.5,
         "run_s": 2.0,
+        "read_s": 0.25,
+        "tokenize_s": 0.5,
         "forward_s": 1.75,
+        "write_s": 0.5,
         "wait_s": 0.125,
     }
     return RunSummary(**values | changes)
@@ -126,14 +132,21 @@ def test_json_is_one_line_on_standard_output_and_the_rest_stays_on_standard_erro
         "attention": "packed",
         "self_check": 1e-6,
         "num_rows": 1200,
+        "num_computed": 1200,
+        "num_reused": 0,
+        "num_removed": 0,
         "num_rejected": 0,
         "num_truncated": 0,
         "num_replaced": 0,
         "num_tokens": 48000,
         "load_s": 1.5,
         "run_s": 2.0,
+        "read_s": 0.25,
+        "tokenize_s": 0.5,
         "forward_s": 1.75,
+        "write_s": 0.5,
         "wait_s": 0.125,
+        "num_shared": 0,
         "tokens_per_s": 24000.0,
     }
     assert ("1,200 rows" in shown) is not quiet
@@ -159,4 +172,4 @@ def test_the_summary_names_what_a_reader_should_look_at():
 
 
 def test_a_run_without_rows_has_a_summary():
-    assert summary_of(num_rows=0, num_tokens=0, run_s=0.0).lines()[0].startswith("0 rows, 0 tokens in 0.0 s")
+    assert summary_of(num_rows=0, num_computed=0, num_tokens=0, run_s=0.0).lines()[0].startswith("0 rows, 0 tokens in 0.0 s")
