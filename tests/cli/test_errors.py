@@ -10,9 +10,11 @@ from click.testing import CliRunner
 
 from poolembed import errors
 from poolembed.cli.group import ExitCodeGroup
+from poolembed.config import InputConfig, OutputConfig
+from poolembed.io import open_job_folder, plan_output
 from tests.cli.conftest import ROWS, write
 
-INPUT, MODEL, OUTPUT, CONFIG = 3, 4, 6, 2
+INPUT, MODEL, OUTPUT, CONFIG, LOCKED = 3, 4, 6, 2, 75
 
 
 def told(result):
@@ -26,7 +28,11 @@ def told(result):
 
 
 def files(folder):
-    return sorted(path.name for path in folder.rglob("*"))
+    """Return all that a user sees in a folder; of the hidden ones those that no output stands beside."""
+    found = [path.relative_to(folder) for path in folder.rglob("*")]
+    outputs = [path for path in found if path.suffix == ".parquet"]
+    jobs = [output.with_name(f".{output.name}.job") for output in outputs]
+    return sorted(path.name for path in found if path not in jobs and path.parent not in jobs)
 
 
 def test_a_missing_file(embed, corpus, folder):
@@ -149,7 +155,10 @@ def test_an_existing_target_is_kept_unless_overwritten(embed, corpus, folder):
     target.write_text("precious")
     done = embed("corpus.jsonl")
     assert done.exit_code == OUTPUT
-    assert told(done) == ("corpus.embed.parquet: exists already", "--overwrite replaces it")
+    assert told(done) == (
+        "corpus.embed.parquet: exists already, and is not as a run of poolembed left it",
+        "--overwrite replaces it",
+    )
     assert target.read_text() == "precious"
     failed = embed("corpus.jsonl", "--overwrite", "--model", "./nowhere")
     assert failed.exit_code == MODEL
@@ -157,6 +166,30 @@ def test_an_existing_target_is_kept_unless_overwritten(embed, corpus, folder):
     assert embed("corpus.jsonl", "--overwrite").exit_code == 0
     assert target.read_bytes()[:4] == b"PAR1"
     assert files(folder) == ["corpus.embed.parquet", "corpus.jsonl"]
+
+
+def test_a_second_run_into_the_same_output_has_its_own_exit_code(embed, corpus, folder):
+    inputs = InputConfig(paths=(str(folder / "corpus.jsonl"),))
+    with open_job_folder(plan_output(OutputConfig(), inputs, "embed")):
+        done = embed("corpus.jsonl")
+    assert done.exit_code == LOCKED
+    assert told(done) == (
+        f"corpus.embed.parquet: another run is writing it (process {os.getpid()})",
+        "wait until it ends, or choose another -o",
+    )
+    assert files(folder) == ["corpus.jsonl"]
+
+
+def test_other_settings_are_refused_with_what_differs(embed, corpus, folder):
+    assert embed("corpus.jsonl").exit_code == 0
+    before = (folder / "corpus.embed.parquet").read_bytes()
+    done = embed("corpus.jsonl", "--max-length", 16, "--prompt", "q: ")
+    assert done.exit_code == OUTPUT
+    assert told(done) == (
+        "corpus.embed.parquet: was made with other settings: max_length '256', not '16'; prompt '', not 'q: '",
+        "--overwrite starts afresh; the same options go on",
+    )
+    assert (folder / "corpus.embed.parquet").read_bytes() == before
 
 
 def test_an_output_over_its_own_input(embed, corpus, folder):

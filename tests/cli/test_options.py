@@ -204,7 +204,7 @@ def test_set_replaces_a_setting_of_the_model(embed, corpus, plain):
 
 def test_output_names_a_file(embed, corpus, folder):
     assert table_of(embed("corpus.jsonl", "-o", "here.parquet"), "here.parquet").num_rows == 4
-    assert sorted(path.name for path in folder.iterdir()) == ["corpus.jsonl", "here.parquet"]
+    assert sorted(path.name for path in folder.glob("[!.]*")) == ["corpus.jsonl", "here.parquet"]
 
 
 def test_overwrite_replaces_an_output(embed, corpus):
@@ -231,7 +231,7 @@ def test_chunks_change_the_parts_and_not_the_result(embed, folder, option):
     write(folder / "corpus.jsonl", rows)
     whole = table_of(embed("corpus.jsonl"))
     assert embed("corpus.jsonl", *option, "-o", "parts/").exit_code == 0
-    parts = sorted((folder / "parts").iterdir())
+    parts = sorted((folder / "parts").glob("*.parquet"))
     assert len(parts) > 3
     if option[0] == "--chunk-rows":
         assert [pq.read_metadata(part).num_rows for part in parts] == [10, 10, 10, 5]
