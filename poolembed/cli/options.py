@@ -15,6 +15,7 @@ from poolembed.config import (
     DTYPES,
     ON_ERROR,
     ON_LONG,
+    OUTPUT_FORMATS,
     InputConfig,
     JobConfig,
     ModelConfig,
@@ -186,6 +187,12 @@ POOLER_OPTIONS = (
 OUTPUT_OPTIONS = (
     option("--output", "-o", metavar="OUT", help="Output file, or a directory (ending in /) for parts."),
     option("--overwrite", is_flag=True, help="Replace an existing output."),
+    option(
+        "--format",
+        type=click.Choice(OUTPUT_FORMATS),
+        help="Format of the output; by default what the name says (.parquet, .arrow, .feather, .jsonl, "
+        ".jsonl.gz, .npy), and Parquet for parts.",
+    ),
 )
 
 RUN_OPTIONS = (

@@ -8,6 +8,7 @@ from poolembed.config.job import (
     DEFAULT_MODEL,
     DTYPES,
     ON_ERROR,
+    OUTPUT_FORMATS,
     Device,
     DType,
     InputConfig,
@@ -15,6 +16,7 @@ from poolembed.config.job import (
     ModelConfig,
     OnError,
     OutputConfig,
+    OutputFormat,
     RunConfig,
 )
 from poolembed.config.pairs import PairConfig, RerankConfig
@@ -52,6 +54,7 @@ __all__ = [
     "ON_ERROR",
     "ON_LONG",
     "OUTPUT_DTYPES",
+    "OUTPUT_FORMATS",
     "RANGED_DTYPES",
     "REMOVED_POOLER_FIELDS",
     "ROLES",
@@ -73,6 +76,7 @@ __all__ = [
     "OnLong",
     "OutputConfig",
     "OutputDType",
+    "OutputFormat",
     "PairConfig",
     "PoolerConfig",
     "PoolingParams",

@@ -12,9 +12,11 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 Device = str
 DType = Literal["auto", "float32", "bfloat16", "float16"]
 OnError = Literal["fail", "skip"]
+OutputFormat = Literal["parquet", "arrow", "jsonl", "jsonl.gz", "npy"]
 
 DTYPES: tuple[DType, ...] = ("auto", "float32", "bfloat16", "float16")
 ON_ERROR: tuple[OnError, ...] = ("fail", "skip")
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("parquet", "arrow", "jsonl", "jsonl.gz", "npy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +120,19 @@ class OutputConfig:
         output: a file, or a directory (existing, or ending in `/`) for one part a chunk;
             None writes next to the input.
         overwrite: replace an existing output.
+        format: the format of the file or of the parts; None takes what the name of a file says, else
+            `parquet`.
     """
 
     output: str | None = None
     overwrite: bool = False
+    format: OutputFormat | None = None
 
     def check(self) -> list[str]:
         """Return every problem of these values, one line each."""
-        return []
+        if self.format is None or self.format in OUTPUT_FORMATS:
+            return []
+        return [f"--format must be one of {', '.join(OUTPUT_FORMATS)}, got {self.format!r}"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ PARQUET_SUFFIX = ".parquet"
 SUPPORTED_SUFFIXES = (*JSONL_SUFFIXES, PARQUET_SUFFIX)
 
 REJECTS_SUFFIX = ".rejects.jsonl"
-PARTS_PATTERN = "part-*.parquet"
+PARTS_PATTERN = "part-*"
 
 
 def input_suffix(path: Path) -> str | None:
@@ -29,6 +29,6 @@ def rejects_path(output: Path) -> Path:
     return output.with_name(output.name + REJECTS_SUFFIX)
 
 
-def part_name(index: int) -> str:
-    """Return the name of the part that holds chunk `index`."""
-    return f"part-{index:05d}.parquet"
+def part_name(index: int, suffix: str) -> str:
+    """Return the name of the part that holds chunk `index`, in files of that suffix."""
+    return f"part-{index:05d}{suffix}"

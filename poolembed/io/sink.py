@@ -6,7 +6,7 @@ Nothing is ever half-written under a final name.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from poolembed.config import InputConfig, OutputConfig
 from poolembed.errors import ConfigError
-from poolembed.io.atomic import AtomicFile, sync_folder, translated
+from poolembed.io.atomic import sync_folder, translated
 from poolembed.io.chunk import Reject, RowChunk
 from poolembed.io.names import part_name
-from poolembed.io.parquet_writer import ParquetGroups
+from poolembed.io.output_file import OutputFile
 from poolembed.io.rejects import RejectsFile
-from poolembed.io.result_arrays import describe_column, is_plain, result_array, result_field
+from poolembed.io.result_arrays import describe_column, result_array, result_field
 from poolembed.io.target import OutputTarget, plan_output
 from poolembed.results import ColumnData, ResultColumn
 
@@ -41,7 +41,6 @@ class Sink(ABC):
         self.target = target
         self.schema = schema
         self._results = results
-        self._vectors = frozenset(result.name for result in results if is_plain(result))
         self._rejects = RejectsFile(target.rejects)
 
     def write(
@@ -66,8 +65,7 @@ class Sink(ABC):
             *chunk.table.columns,
             *(result_array(result, results[result.name]) for result in self._results),
         ]
-        with translated(self.target.path):
-            self._write_table(chunk.index, pa.Table.from_arrays(arrays, schema=self.schema))
+        self._write_table(chunk.index, pa.Table.from_arrays(arrays, schema=self.schema))
         self._rejects.write((*chunk.rejects, *rejects))
 
     def commit(self) -> list[Path]:
@@ -106,32 +104,25 @@ class Sink(ABC):
 
 
 class FileSink(Sink):
-    """One Parquet file."""
+    """One file."""
 
     def __init__(self, target: OutputTarget, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
         super().__init__(target, schema, results)
-        self._file = AtomicFile(target.path, may_replace=target.overwrite)
-        with ExitStack() as undo:
-            undo.callback(self._file.discard)
-            with translated(target.path):
-                self._groups = ParquetGroups(self._file.handle, schema, self._vectors)
-            undo.pop_all()
+        self._file = OutputFile(target.path, target.format, schema, results, may_replace=target.overwrite)
 
     def _write_table(self, index: int, table: pa.Table) -> None:
-        self._groups.write(table)
+        self._file.write(table)
 
     def _place(self) -> list[Path]:
-        self._groups.finish()
         self._file.finish()
-        return [self._file.place()]
+        return self._file.place()
 
     def _discard(self) -> None:
-        self._groups.abandon()
         self._file.discard()
 
 
 class PartsSink(Sink):
-    """A directory with one Parquet file a chunk.
+    """A directory with one file a chunk.
 
     In a directory without parts each part gets its final name at once. Where parts of an earlier run
     are to be replaced, the new ones wait under temporary names until all are complete.
@@ -140,27 +131,24 @@ class PartsSink(Sink):
     def __init__(self, target: OutputTarget, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
         super().__init__(target, schema, results)
         self._old = target.old_parts()
-        self._waiting: list[AtomicFile] = []
+        self._waiting: list[OutputFile] = []
         self._written: list[Path] = []
         self._made_folder = not target.path.exists()
         with translated(target.path):
             target.path.mkdir(exist_ok=True)
 
     def _write_table(self, index: int, table: pa.Table) -> None:
-        part = AtomicFile(self.target.path / part_name(index), may_replace=self.target.overwrite)
+        kind = self.target.format
+        path = self.target.path / part_name(index, kind.suffixes[0])
+        part = OutputFile(path, kind, self.schema, self._results, may_replace=self.target.overwrite)
         self._waiting.append(part)
-        groups = ParquetGroups(part.handle, self.schema, self._vectors)
-        with ExitStack() as undo:
-            undo.callback(groups.abandon)
-            groups.write(table)
-            groups.finish()
-            undo.pop_all()
+        part.write(table)
         part.finish()
         if not self._old:
             self._place_waiting()
 
     def _place_waiting(self) -> None:
-        self._written += [part.place() for part in self._waiting]
+        self._written += [path for part in self._waiting for path in part.place()]
         self._waiting = []
 
     def _place(self) -> list[Path]:
@@ -193,7 +181,7 @@ def open_sink(
     Args:
         config: where results go.
         inputs: what is read, for the default name.
-        suffix: what the default name gets before `.parquet` (`embed`).
+        suffix: what the default name gets before its suffix (`embed`).
         schema: the kept input columns (`Source.schema`).
         results: the columns that the run adds, in order.
         metadata: what the output records about the run; keys get the prefix `poolembed.`.
@@ -202,7 +190,8 @@ def open_sink(
         The open output; used as a context manager.
 
     Raises:
-        ConfigError: no output name fits, or an input column has the name of a result.
+        ConfigError: no output name fits, an input column has the name of a result, or the columns have no
+            form in the format.
         OutputError: the target exists or cannot be written.
     """
     _check_names(schema, results)

@@ -141,7 +141,10 @@ def test_a_target_below_a_file(embed, corpus, folder):
 def test_a_target_of_another_format(embed, corpus, folder):
     done = embed("corpus.jsonl", "-o", "out.csv")
     assert done.exit_code == CONFIG
-    assert told(done)[0] == "-o out.csv: the name of the output must end in .parquet"
+    assert told(done)[0] == (
+        "-o out.csv: the name of the output must end in .parquet, .arrow, "
+        ".feather, .jsonl, .ndjson, .jsonl.gz, .ndjson.gz, .npy"
+    )
 
 
 def test_an_existing_target_is_kept_unless_overwritten(embed, corpus, folder):
