@@ -19,6 +19,7 @@ from poolembed.config.job import (
     OutputFormat,
     RunConfig,
 )
+from poolembed.config.limits import Budget, LimitConfig, parse_deadline
 from poolembed.config.pairs import PairConfig, RerankConfig
 from poolembed.config.params import LateChunkingParams, PoolingParams, PoolingSpec
 from poolembed.config.pooler import (
@@ -61,6 +62,7 @@ __all__ = [
     "SEQ_POOLING_TYPES",
     "TOK_POOLING_TYPES",
     "Aggregation",
+    "Budget",
     "ClassifyConfig",
     "DType",
     "Device",
@@ -70,6 +72,7 @@ __all__ = [
     "JobConfig",
     "LateChunkingParams",
     "Level",
+    "LimitConfig",
     "LongTextConfig",
     "ModelConfig",
     "OnError",
@@ -88,4 +91,5 @@ __all__ = [
     "SparseConfig",
     "TaskConfig",
     "TokenEmbedConfig",
+    "parse_deadline",
 ]

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from poolembed.config.limits import LimitConfig
 from poolembed.config.pooler import PoolerConfig
 from poolembed.config.tasks import TaskConfig
 from poolembed.errors import ConfigError
@@ -170,6 +171,7 @@ class JobConfig:
         pooler: changes to what the model declares.
         output: where results go.
         run: how much is computed at once.
+        limits: when it must end, and how much may go wrong.
     """
 
     command: str
@@ -179,6 +181,7 @@ class JobConfig:
     pooler: PoolerConfig = field(default_factory=PoolerConfig)
     output: OutputConfig = field(default_factory=OutputConfig)
     run: RunConfig = field(default_factory=RunConfig)
+    limits: LimitConfig = field(default_factory=LimitConfig)
 
     def check(self) -> None:
         """Check every part; `pooler` was checked when it was made.
@@ -188,8 +191,10 @@ class JobConfig:
         """
         problems = [
             problem
-            for part in (self.task, self.input, self.model, self.output, self.run)
+            for part in (self.task, self.input, self.model, self.output, self.run, self.limits)
             for problem in part.check()
         ]
+        if self.limits.max_rejects is not None and self.input.on_error != "skip":
+            problems.append("--max-rejects is for --on-error skip; else the first bad row ends the run")
         if problems:
             raise ConfigError("; ".join(problems))

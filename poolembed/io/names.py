@@ -30,5 +30,5 @@ def rejects_path(output: Path) -> Path:
 
 
 def part_name(index: int, suffix: str) -> str:
-    """Return the name of the part that holds chunk `index`, in files of that suffix."""
+    """Return the name of the part that holds chunk `index`; it ends in `suffix`."""
     return f"part-{index:05d}{suffix}"

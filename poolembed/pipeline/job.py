@@ -16,8 +16,10 @@ from poolembed.config import JobConfig
 from poolembed.errors import InputError
 from poolembed.io import RowChunk, Sink, open_sink, open_source, plan_output
 from poolembed.pipeline.commands import COMMANDS
+from poolembed.pipeline.ledger import Ledger
 from poolembed.pipeline.prefetch import prefetch
 from poolembed.pipeline.row_texts import RowTexts
+from poolembed.pipeline.stop import Deadline, StopRequest
 from poolembed.pipeline.summary import RunSummary
 from poolembed.pipeline.template import Template
 from poolembed.results import ColumnData, ResultColumn
@@ -40,16 +42,18 @@ class Progress(Protocol):
     def start(self, num_rows: int) -> None:
         """Take the number of rows that will come."""
 
-    def advance(self, num_rows: int, num_tokens: int) -> None:
+    def advance(self, num_rows: int, num_tokens: int, *, num_rejected: int = 0, num_reused: int = 0) -> None:
         """Take what was done since the last call.
 
         Args:
-            num_rows: rows that are done, rejected ones included.
+            num_rows: rows that are done, rejected and reused ones included.
             num_tokens: tokens computed for them.
+            num_rejected: of the rows, those that were refused.
+            num_reused: of the rows, those whose results were there already.
         """
 
 
-def run_job(job: JobConfig, progress: Progress) -> RunSummary:
+def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None) -> RunSummary:
     """Read rows, compute, write.
 
     Everything that can be wrong with the input and the output is found before the model is loaded.
@@ -57,14 +61,17 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     Args:
         job: what to do; already checked.
         progress: told how far the run is.
+        stop: asks the run to end after a batch; None for a run that nobody asks.
 
     Returns:
         How the run ended.
 
     Raises:
         PoolembedError: the run failed; no output has its final name, and an old one is whole.
+        UnfinishedError: it was asked to end, or the deadline has passed.
     """
     started = time.monotonic()
+    deadline = Deadline(job.limits.deadline)
     command = COMMANDS[job.command]
     template = None if job.input.template is None else Template.parse(job.input.template)
     roles = command.roles if template is None else template.roles
@@ -87,8 +94,16 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         with open_sink(job.output, job.input, job.command, source.schema, columns, metadata) as sink:
             loaded = time.monotonic()
             progress.start(source.num_rows)
-            run = _Run(job=job, operation=operation, progress=progress)
+            run = _Run(
+                job=job,
+                operation=operation,
+                progress=progress,
+                ledger=Ledger(job.limits, source.num_rows),
+                deadline=deadline,
+                stop=stop or StopRequest(),
+            )
             run.through(rows, sink)
+            run.ledger.close()
             outputs = sink.commit()
     return RunSummary(
         command=job.command,
@@ -122,11 +137,15 @@ class _Run:
     job: JobConfig
     operation: "Operation"
     progress: Progress
+    ledger: Ledger
+    deadline: Deadline
+    stop: StopRequest
     tally: _Tally = field(default_factory=_Tally)
 
     def through(self, rows: RowTexts, sink: Sink) -> None:
         """Take every chunk of rows through the model to the sink."""
         with (
+            self.stop.heeded(),
             closing(prefetch(self._tokenized(rows))) as chunks,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="poolembed-write") as writer,
         ):
@@ -136,6 +155,7 @@ class _Run:
                 if written is not None:
                     self._waited(written.result)
                 written = writer.submit(sink.write, chunk, results)
+                self.deadline.check(self.ledger.num_left, self.ledger.num_rows)
             if written is not None:
                 self._waited(written.result)
 
@@ -146,7 +166,7 @@ class _Run:
 
     def _computed(self, chunk: RowChunk, tokens: Any) -> tuple[RowChunk, dict[str, ColumnData]]:  # noqa: ANN401
         started = time.monotonic()
-        outcome = self.operation.compute(tokens, self._advance)
+        outcome = self.operation.compute(tokens, self._advance).only_finite()
         self.tally.forward_s += time.monotonic() - started
         failed = {row: (failure.code, failure.message) for row, failure in outcome.failures.items()}
         if failed and self.job.input.on_error == "fail":
@@ -164,13 +184,16 @@ class _Run:
         tally.num_rows += chunk.num_rows
         tally.num_rejected += len(chunk.rejects)
         tally.num_replaced += chunk.num_replaced
-        tally.num_truncated += int(outcome.truncated.sum())
-        self.progress.advance(len(chunk.rejects), 0)
+        num_truncated = int(outcome.truncated.sum())
+        tally.num_truncated += num_truncated
+        self.progress.advance(len(chunk.rejects), 0, num_rejected=len(chunk.rejects))
+        self.ledger.add(chunk.num_rows, chunk.rejects, num_truncated)
 
     def _advance(self, num_rows: int, num_tokens: int) -> None:
         # Not the sum over rows: a text that several rows have in common is computed once.
         self.tally.num_tokens += num_tokens
         self.progress.advance(num_rows, num_tokens)
+        self.stop.check(self.ledger.num_left, self.ledger.num_rows)
 
     def _waited(self, wait_for: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
         started = time.monotonic()
