@@ -63,7 +63,7 @@ def log_of(ctx: click.Context) -> Log:
 
 
 def keep_format(ctx: click.Context, param: click.Parameter, value: LogFormat) -> LogFormat:
-    """Keep the value of `--log-format` in the context; `param` is that option."""
+    """Keep `value`, that of the option `param` (`--log-format`), in the context `ctx`, and return it."""
     del param
     ctx.meta[META_KEY] = value
     return value
