@@ -10,7 +10,8 @@
     │   ├── UnknownPoolingError  (also a NotImplementedError)
     │   └── PoolingStateError    (also a RuntimeError)
     ├── RejectBudgetError    8   more rows rejected or truncated than allowed
-    └── LockedError         75   another run holds the output (EX_TEMPFAIL of sysexits)
+    ├── LockedError         75   another run holds the output (EX_TEMPFAIL of sysexits)
+    └── UnfinishedError     75   stopped before the last row; what is done is kept (130, 143 after a signal)
 
 Anything that is not a PoolembedError is a bug: it keeps its traceback and exits with 70.
 """
@@ -93,3 +94,20 @@ class LockedError(PoolembedError):
     """Another run holds the output."""
 
     exit_code = 75
+
+
+class UnfinishedError(PoolembedError):
+    """The run stopped before its last row, as it was told to; what is done is kept.
+
+    Args:
+        message: what ended it, and how many rows are left.
+        hint: how to go on.
+        exit_code: another exit code than that of the class, where a signal ended the run.
+    """
+
+    exit_code = 75
+
+    def __init__(self, message: str, hint: str | None = None, exit_code: int | None = None) -> None:
+        super().__init__(message, hint)
+        if exit_code is not None:
+            self.exit_code = exit_code

@@ -67,6 +67,26 @@ def rows_where(data: ColumnData, wanted: npt.NDArray[np.bool_]) -> ColumnData:
     return _values_where(data, wanted)
 
 
+def rows_not_finite(data: ColumnData) -> npt.NDArray[np.bool_]:
+    """Return which rows of a column hold a number that is NaN or infinite, shape (num_rows,)."""
+    if not isinstance(data, Ragged):
+        return _values_not_finite(data)
+    fields = data.values.values() if isinstance(data.values, Mapping) else [data.values]
+    num_rows = len(data.lengths)
+    row_of_value = np.repeat(np.arange(num_rows), data.lengths)
+    bad = np.zeros(num_rows, np.bool_)
+    for values in fields:
+        bad[row_of_value[_values_not_finite(values)]] = True
+    return bad
+
+
+def _values_not_finite(values: Values) -> npt.NDArray[np.bool_]:
+    if isinstance(values, list) or not np.issubdtype(values.dtype, np.floating):
+        return np.zeros(len(values), np.bool_)
+    bad: npt.NDArray[np.bool_] = np.logical_not(np.isfinite(values))
+    return bad if bad.ndim == 1 else np.any(bad, axis=1, keepdims=True)[:, 0]
+
+
 def _values_where(values: Values, wanted: npt.NDArray[np.bool_]) -> Values:
     if isinstance(values, list):
         return [value for value, is_wanted in zip(values, wanted.tolist(), strict=True) if is_wanted]

@@ -1,13 +1,19 @@
 """How a command on rows is made: its own options, the shared ones, and the run."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from poolembed.cli.console import Console
+from poolembed.cli.figures import Figures
+from poolembed.cli.log import Log, LogFormat
 from poolembed.cli.options import POOLING_OPTIONS, Decorator, job_from
-from poolembed.config import TaskConfig
+from poolembed.cli.signals import asking
+from poolembed.cli.watch import Board, MetricsFile, StatusFile, Watch
+from poolembed.config import JobConfig, TaskConfig
 
 
 class TaskCommand(click.Command):
@@ -40,13 +46,19 @@ def task_command(
         shared: what it takes beside its own options.
     """
 
-    def run(quiet: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's values
+    def run(status: str | None, metrics: str | None, **options: Any) -> None:  # noqa: ANN401 - click's values
         job = job_from(name, options, task)
-        with Console(quiet=quiet, as_json=as_json) as console:
+        console = _console(**{key: options[key] for key in ("quiet", "as_json", "log_format")})
+        boards: list[Board] = [] if status is None else [StatusFile(Path(status))]
+        boards += [] if metrics is None else [MetricsFile(Path(metrics))]
+        with Watch(console, _figures(job), boards) as watch:
             # Late, so that help and bad options do not wait for torch.
-            from poolembed.pipeline import run_job
+            from poolembed.pipeline import StopRequest, run_job
 
-            console.summary(run_job(job, console))
+            stop = StopRequest()
+            with asking(stop):
+                summary = run_job(job, watch, stop)
+            watch.summary(summary)
 
     decorated: Any = run
     for decorate in reversed((*own_options, *shared)):
@@ -54,3 +66,14 @@ def task_command(
     command = click.command(name, cls=TaskCommand, short_help=short_help, help=help_text)(decorated)
     command.task = task
     return command
+
+
+def _console(*, quiet: bool, as_json: bool, log_format: LogFormat) -> Console:
+    if quiet or log_format == "json":
+        # The hub's library reads it when it is imported, which is later.
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+    return Console(Log(log_format), quiet=quiet, as_json=as_json)
+
+
+def _figures(job: JobConfig) -> Figures:
+    return Figures(command=job.command, target=job.output.output or job.input.paths[0])

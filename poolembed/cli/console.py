@@ -5,14 +5,16 @@ error: a bar where that is a terminal, and otherwise a plain line now and then.
 """
 
 import json
-import logging
 import sys
 import time
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
 import click
 from tqdm import tqdm
+
+from poolembed.cli.log import Log
 
 # Least seconds between two plain lines of progress in a log.
 LOG_INTERVAL_S = 30.0
@@ -22,21 +24,26 @@ class Console:
     """Progress and summary of one run.
 
     Args:
+        log: where lines go.
         quiet: print nothing but errors.
         as_json: print the summary as JSON on standard output.
         log_interval_s: least seconds between two lines of progress where there is no terminal.
     """
 
-    def __init__(self, *, quiet: bool, as_json: bool, log_interval_s: float = LOG_INTERVAL_S) -> None:
+    def __init__(
+        self, log: Log, *, quiet: bool, as_json: bool, log_interval_s: float = LOG_INTERVAL_S
+    ) -> None:
+        self._log = log
         self._quiet = quiet
         self._as_json = as_json
         self._log_interval_s = log_interval_s
         self._bar: tqdm[Any] | None = None
         self._num_rows = self._rows_done = self._tokens_done = 0
         self._started = self._reported = time.monotonic()
-        logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="poolembed: %(message)s")
+        self._closing = ExitStack()
 
     def __enter__(self) -> Self:
+        self._closing.enter_context(self._log.others())
         # The seconds before the first row; `start` replaces it.
         self._show(bar_format="{desc}", desc="reading the input, loading the model ...")
         return self
@@ -45,11 +52,12 @@ class Console:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close_bar()
+        self._closing.close()
 
     def note(self, message: str) -> None:
         """Tell something worth knowing, once."""
         if not self._quiet:
-            tqdm.write(f"poolembed: {message}", file=sys.stderr)
+            self._log.line("warning", "note", message)
 
     def start(self, num_rows: int) -> None:
         """Begin to count rows."""
@@ -75,9 +83,15 @@ class Console:
         elif not self._quiet and now - self._reported >= self._log_interval_s:
             self._reported = now
             left = (self._num_rows - self._rows_done) * (now - self._started) / max(self._rows_done, 1)
-            self.note(
+            self._log.line(
+                "info",
+                "progress",
                 f"{self._rows_done:,} of {self._num_rows:,} rows, {rate:,.0f} tokens/s, "
-                f"about {_duration(left)} left"
+                f"about {_duration(left)} left",
+                rows_done=self._rows_done,
+                rows_total=self._num_rows,
+                tokens_per_s=round(rate, 3),
+                eta_s=round(left, 1),
             )
 
     def summary(self, summary: Any) -> None:  # noqa: ANN401 - the pipeline's record, not imported here
@@ -85,12 +99,16 @@ class Console:
         self._close_bar()
         if self._as_json:
             click.echo(json.dumps(summary.to_json(), ensure_ascii=False))
-        if not self._quiet:
+        if self._quiet:
+            return
+        if self._log.as_json:
+            self._log.line("info", "summary", summary.lines()[0], **summary.to_json())
+        else:
             for line in summary.lines():
                 click.echo(line, err=True)
 
     def _show(self, **bar: Any) -> None:  # noqa: ANN401 - tqdm's own settings
-        if not self._quiet and sys.stderr.isatty():
+        if not (self._quiet or self._log.as_json) and sys.stderr.isatty():
             self._bar = tqdm(file=sys.stderr, dynamic_ncols=True, leave=False, **bar)
 
     def _close_bar(self) -> None:

@@ -9,14 +9,20 @@ from typing import Any, TypeVar
 
 import click
 
+from poolembed.cli.log import LOG_FORMATS, keep_format
+from poolembed.cli.parameters import Decorator as Decorator
+from poolembed.cli.parameters import KeyValue, Names
+from poolembed.cli.parameters import option as option
 from poolembed.cli.settings import load_settings
 from poolembed.config import (
     DEFAULT_MODEL,
     DTYPES,
     ON_ERROR,
     ON_LONG,
+    OUTPUT_FORMATS,
     InputConfig,
     JobConfig,
+    LimitConfig,
     ModelConfig,
     OutputConfig,
     PoolerConfig,
@@ -25,46 +31,7 @@ from poolembed.config import (
 )
 
 C = TypeVar("C")
-Decorator = Callable[[Any], Any]
-
 RUN_DEFAULTS = RunConfig()
-
-
-class KeyValue(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
-    """`KEY=VALUE`, as a pair of strings."""
-
-    name = "key=value"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Split `value` at its first equals sign; `param` and `ctx` name the option in an error."""
-        key, sign, content = value.partition("=")
-        if not sign or not key:
-            self.fail(f"{value!r} is not KEY=VALUE", param, ctx)
-        return key, content
-
-
-class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
-    """Names between commas, as a tuple; a configuration file gives them as a list."""
-
-    name = "names"
-
-    def convert(
-        self, value: str | Sequence[str], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Split `value` at the commas; a list is taken as it is. `param` and `ctx` are click's."""
-        if not isinstance(value, str):
-            return tuple(value)
-        return tuple(name.strip() for name in value.split(",") if name.strip())
-
-
-def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - click's own settings
-    """A click option with the environment variable `POOLEMBED_<NAME>`."""
-    name = next(s for s in spellings if s.startswith("--")).partition("/")[0].removeprefix("--")
-    settings.setdefault("envvar", f"POOLEMBED_{name.upper().replace('-', '_')}")
-    settings.setdefault("show_default", True)
-    return click.option(*spellings, **settings)
 
 
 MODEL = option("--model", "-m", default=DEFAULT_MODEL, metavar="MODEL", help="Model folder or hub name.")
@@ -186,6 +153,12 @@ POOLER_OPTIONS = (
 OUTPUT_OPTIONS = (
     option("--output", "-o", metavar="OUT", help="Output file, or a directory (ending in /) for parts."),
     option("--overwrite", is_flag=True, help="Replace an existing output."),
+    option(
+        "--format",
+        type=click.Choice(OUTPUT_FORMATS),
+        help="Format of the output; by default what the name says (.parquet, .arrow, .feather, .jsonl, "
+        ".jsonl.gz, .npy), and Parquet for parts.",
+    ),
 )
 
 RUN_OPTIONS = (
@@ -208,8 +181,44 @@ RUN_OPTIONS = (
     ),
 )
 
+LIMIT_OPTIONS = (
+    option(
+        "--max-rejects",
+        metavar="N|P%",
+        help="Fail when more rows than this are rejected (needs --on-error skip).",
+    ),
+    option(
+        "--max-truncated",
+        metavar="N|P%",
+        help="Fail when more rows than this lose text to the maximum length.",
+    ),
+    option(
+        "--deadline",
+        metavar="HH:MM|DURATION",
+        help="Stop at this time, or after so long (90m, 2h30m), with what is done; exit code 75.",
+    ),
+)
+
 CONSOLE_OPTIONS = (
     option("--quiet", "-q", is_flag=True, help="Print nothing but errors."),
+    option(
+        "--status",
+        metavar="FILE",
+        help="Keep FILE up to date with how far the run is, as JSON, at most once a second.",
+    ),
+    option(
+        "--metrics",
+        metavar="FILE",
+        help="Keep FILE up to date with the run's metrics, in the text format of Prometheus.",
+    ),
+    option(
+        "--log-format",
+        type=click.Choice(LOG_FORMATS),
+        default="text",
+        callback=keep_format,
+        is_eager=True,
+        help="What stands on standard error: words and a bar, or a JSON object a line.",
+    ),
     option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
     option(
         "--config",
@@ -223,7 +232,7 @@ CONSOLE_OPTIONS = (
 )
 
 _BEGINNING = (*INPUT_OPTIONS, *MODEL_OPTIONS)
-_END = (*OUTPUT_OPTIONS, *RUN_OPTIONS, *CONSOLE_OPTIONS)
+_END = (*OUTPUT_OPTIONS, *RUN_OPTIONS, *LIMIT_OPTIONS, *CONSOLE_OPTIONS)
 
 SHARED_OPTIONS = (*_BEGINNING, *_END)
 """What every command takes."""
@@ -265,6 +274,7 @@ def job_from(command: str, options: dict[str, Any], task: type[TaskConfig] = Tas
         pooler=fill(PoolerConfig, options),
         output=fill(OutputConfig, options),
         run=fill(RunConfig, options),
+        limits=fill(LimitConfig, options),
     )
     job.check()
     return job

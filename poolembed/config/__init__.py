@@ -8,6 +8,7 @@ from poolembed.config.job import (
     DEFAULT_MODEL,
     DTYPES,
     ON_ERROR,
+    OUTPUT_FORMATS,
     Device,
     DType,
     InputConfig,
@@ -15,8 +16,10 @@ from poolembed.config.job import (
     ModelConfig,
     OnError,
     OutputConfig,
+    OutputFormat,
     RunConfig,
 )
+from poolembed.config.limits import Budget, LimitConfig, parse_deadline
 from poolembed.config.pairs import PairConfig, RerankConfig
 from poolembed.config.params import LateChunkingParams, PoolingParams, PoolingSpec
 from poolembed.config.pooler import (
@@ -52,12 +55,14 @@ __all__ = [
     "ON_ERROR",
     "ON_LONG",
     "OUTPUT_DTYPES",
+    "OUTPUT_FORMATS",
     "RANGED_DTYPES",
     "REMOVED_POOLER_FIELDS",
     "ROLES",
     "SEQ_POOLING_TYPES",
     "TOK_POOLING_TYPES",
     "Aggregation",
+    "Budget",
     "ClassifyConfig",
     "DType",
     "Device",
@@ -67,12 +72,14 @@ __all__ = [
     "JobConfig",
     "LateChunkingParams",
     "Level",
+    "LimitConfig",
     "LongTextConfig",
     "ModelConfig",
     "OnError",
     "OnLong",
     "OutputConfig",
     "OutputDType",
+    "OutputFormat",
     "PairConfig",
     "PoolerConfig",
     "PoolingParams",
@@ -84,4 +91,5 @@ __all__ = [
     "SparseConfig",
     "TaskConfig",
     "TokenEmbedConfig",
+    "parse_deadline",
 ]

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from poolembed.config.limits import LimitConfig
 from poolembed.config.pooler import PoolerConfig
 from poolembed.config.tasks import TaskConfig
 from poolembed.errors import ConfigError
@@ -12,9 +13,11 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 Device = str
 DType = Literal["auto", "float32", "bfloat16", "float16"]
 OnError = Literal["fail", "skip"]
+OutputFormat = Literal["parquet", "arrow", "jsonl", "jsonl.gz", "npy"]
 
 DTYPES: tuple[DType, ...] = ("auto", "float32", "bfloat16", "float16")
 ON_ERROR: tuple[OnError, ...] = ("fail", "skip")
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("parquet", "arrow", "jsonl", "jsonl.gz", "npy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +121,19 @@ class OutputConfig:
         output: a file, or a directory (existing, or ending in `/`) for one part a chunk;
             None writes next to the input.
         overwrite: replace an existing output.
+        format: the format of the file or of the parts; None takes what the name of a file says, else
+            `parquet`.
     """
 
     output: str | None = None
     overwrite: bool = False
+    format: OutputFormat | None = None
 
     def check(self) -> list[str]:
         """Return every problem of these values, one line each."""
-        return []
+        if self.format is None or self.format in OUTPUT_FORMATS:
+            return []
+        return [f"--format must be one of {', '.join(OUTPUT_FORMATS)}, got {self.format!r}"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +171,7 @@ class JobConfig:
         pooler: changes to what the model declares.
         output: where results go.
         run: how much is computed at once.
+        limits: when it must end, and how much may go wrong.
     """
 
     command: str
@@ -172,6 +181,7 @@ class JobConfig:
     pooler: PoolerConfig = field(default_factory=PoolerConfig)
     output: OutputConfig = field(default_factory=OutputConfig)
     run: RunConfig = field(default_factory=RunConfig)
+    limits: LimitConfig = field(default_factory=LimitConfig)
 
     def check(self) -> None:
         """Check every part; `pooler` was checked when it was made.
@@ -181,8 +191,10 @@ class JobConfig:
         """
         problems = [
             problem
-            for part in (self.task, self.input, self.model, self.output, self.run)
+            for part in (self.task, self.input, self.model, self.output, self.run, self.limits)
             for problem in part.check()
         ]
+        if self.limits.max_rejects is not None and self.input.on_error != "skip":
+            problems.append("--max-rejects is for --on-error skip; else the first bad row ends the run")
         if problems:
             raise ConfigError("; ".join(problems))

@@ -5,6 +5,7 @@ Out: `RowChunk`, in input order; Parquet files that are there whole or not at al
 Never: a model, a tokenizer, a tensor; a type guessed from text; a row that is neither out nor rejected.
 """
 
+from poolembed.io.atomic import replace_text
 from poolembed.io.chunk import Reject, RowChunk, TextRole
 from poolembed.io.metadata import read_metadata
 from poolembed.io.result_arrays import num_true, result_table
@@ -30,6 +31,7 @@ __all__ = [
     "open_source",
     "plan_output",
     "read_metadata",
+    "replace_text",
     "result_table",
     "text_keys",
 ]

@@ -76,6 +76,28 @@ class AtomicFile:
             self.temporary.unlink(missing_ok=True)
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Replace a small file that is written often; readers see the old one or the new one.
+
+    It is not synced: after a crash of the machine nobody wants to know how far a run was.
+
+    Args:
+        path: its name; the folder exists.
+        text: its content.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    with translated(path):
+        try:
+            temporary.write_text(text, "utf-8")
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder last; does nothing on file systems that cannot.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from poolembed.errors import ConfigError, InputError
 from poolembed.io.files import InputFile
+from poolembed.io.formats import META_SUFFIX
 from poolembed.io.names import PARQUET_SUFFIX, REJECTS_SUFFIX, STDIN, SUPPORTED_SUFFIXES, input_suffix
 from poolembed.io.parquet import is_own_output
 
@@ -94,7 +95,7 @@ def _near_miss(path: Path) -> str:
 def _search(folder: Path) -> tuple[list[InputFile], list[Path]]:
     inside, own = [], []
     for path in sorted(_visible_files(folder)):
-        if path.name.endswith(REJECTS_SUFFIX) or (path.suffix == PARQUET_SUFFIX and is_own_output(path)):
+        if path.name.endswith(REJECTS_SUFFIX) or _is_own(path):
             own.append(path)
         else:
             inside.append(InputFile(path))
@@ -102,6 +103,12 @@ def _search(folder: Path) -> tuple[list[InputFile], list[Path]]:
         hint = f"name the {len(own)} outputs of earlier runs in it one by one" if own else SUPPORTED_HINT
         raise InputError(f"{folder}: the directory holds no input", hint)
     return inside, own
+
+
+def _is_own(path: Path) -> bool:
+    if path.suffix == PARQUET_SUFFIX:
+        return is_own_output(path)
+    return path.with_name(path.name + META_SUFFIX).exists()
 
 
 def _visible_files(folder: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ SUPPORTED_SUFFIXES = (*JSONL_SUFFIXES, PARQUET_SUFFIX)
 
 REJECTS_SUFFIX = ".rejects.jsonl"
 JOB_SUFFIX = ".job"
-PARTS_PATTERN = "part-*.parquet"
+PARTS_PATTERN = "part-*"
 
 
 def input_suffix(path: Path) -> str | None:
@@ -30,6 +30,6 @@ def rejects_path(output: Path) -> Path:
     return output.with_name(output.name + REJECTS_SUFFIX)
 
 
-def part_name(index: int) -> str:
-    """Return the name of the part that holds chunk `index`."""
-    return f"part-{index:05d}.parquet"
+def part_name(index: int, suffix: str) -> str:
+    """Return the name of the part that holds chunk `index`; it ends in `suffix`."""
+    return f"part-{index:05d}{suffix}"

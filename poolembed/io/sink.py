@@ -6,7 +6,6 @@ Nothing is ever half-written under a final name.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,14 +13,14 @@ from typing import Self
 import pyarrow as pa
 
 from poolembed.errors import ConfigError
-from poolembed.io.atomic import AtomicFile, sync_folder, translated
+from poolembed.io.atomic import sync_folder, translated
 from poolembed.io.chunk import RowChunk
 from poolembed.io.names import part_name
-from poolembed.io.parquet_writer import ParquetGroups
+from poolembed.io.output_file import OutputFile
 from poolembed.io.rejects import RejectsFile
-from poolembed.io.result_arrays import describe_column, is_plain, result_schema
+from poolembed.io.result_arrays import describe_column, result_schema
 from poolembed.io.store import JobFolder, Keys
-from poolembed.io.store.records import FileRecord, identity_of
+from poolembed.io.store.records import FileRecord
 from poolembed.results import ResultColumn
 
 RESULTS_KEY = "poolembed.results"
@@ -36,29 +35,30 @@ class Sink(ABC):
         schema: the columns of the output.
     """
 
-    def __init__(self, folder: JobFolder, schema: pa.Schema, plain: frozenset[str]) -> None:
+    def __init__(self, folder: JobFolder, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
         self.schema = schema
         self._folder = folder
         self._target = folder.target
-        self._may_replace = frozenset(folder.target.existing())
-        self._plain = plain
+        self._results = results
+        self._old = frozenset(folder.target.existing())
         self._rejects = RejectsFile(folder.target.rejects)
 
-    def write(self, chunk: RowChunk, results: pa.Table, keys: Keys) -> None:
+    def write(self, chunk: RowChunk, results: pa.Table, keys: Keys | None) -> None:
         """Add a chunk.
 
         Args:
             chunk: the rows, in input order; its rejects are written as well.
             results: every result column, one row a good row of the chunk.
-            keys: key of each good row.
+            keys: key of each good row, for the next run; None where rows of the output are no rows of the
+                input.
 
         Raises:
             OutputError: the disk is full or fails.
         """
         table = pa.Table.from_arrays([*chunk.table.columns, *results.columns], schema=self.schema)
-        with translated(self._target.path):
-            self._write_table(chunk.index, table)
-        self._folder.add_keys(keys)
+        self._write_table(chunk.index, table)
+        if keys is not None and self._target.format.is_reusable:
+            self._folder.add_keys(keys)
         self._rejects.write(chunk.rejects)
 
     def commit(self) -> list[Path]:
@@ -71,13 +71,8 @@ class Sink(ABC):
             OutputError: the disk is full or fails.
         """
         self._rejects.finish()
+        self._folder.record(self._finish())
         with translated(self._target.path):
-            self._folder.record(
-                [
-                    FileRecord(file.path.name, num_rows, identity_of(file.temporary))
-                    for file, num_rows in self._finish()
-                ]
-            )
             written = self._place()
         written += self._rejects.place()
         self._folder.finish()
@@ -87,8 +82,8 @@ class Sink(ABC):
     def _write_table(self, index: int, table: pa.Table) -> None: ...
 
     @abstractmethod
-    def _finish(self) -> list[tuple[AtomicFile, int]]:
-        """Complete every file under its temporary name; return them with their numbers of rows."""
+    def _finish(self) -> list[FileRecord]:
+        """Complete every file under its temporary name, and describe them."""
 
     @abstractmethod
     def _place(self) -> list[Path]: ...
@@ -96,8 +91,14 @@ class Sink(ABC):
     @abstractmethod
     def _discard(self) -> None: ...
 
-    def _new_file(self, path: Path) -> AtomicFile:
-        return AtomicFile(path, may_replace=self._target.overwrite or path in self._may_replace)
+    def _new_file(self, path: Path) -> OutputFile:
+        return OutputFile(
+            path,
+            self._target.format,
+            self.schema,
+            self._results,
+            may_replace=self._target.overwrite or path in self._old,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -112,67 +113,53 @@ class Sink(ABC):
 
 
 class FileSink(Sink):
-    """One Parquet file."""
+    """One file."""
 
-    def __init__(self, folder: JobFolder, schema: pa.Schema, plain: frozenset[str]) -> None:
-        super().__init__(folder, schema, plain)
-        self._num_rows = 0
+    def __init__(self, folder: JobFolder, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
+        super().__init__(folder, schema, results)
         self._file = self._new_file(folder.target.path)
-        with ExitStack() as undo:
-            undo.callback(self._file.discard)
-            with translated(folder.target.path):
-                self._groups = ParquetGroups(self._file.handle, schema, plain)
-            undo.pop_all()
 
     def _write_table(self, index: int, table: pa.Table) -> None:
-        self._groups.write(table)
-        self._num_rows += table.num_rows
+        self._file.write(table)
 
-    def _finish(self) -> list[tuple[AtomicFile, int]]:
-        self._groups.finish()
-        self._file.finish()
-        return [(self._file, self._num_rows)]
+    def _finish(self) -> list[FileRecord]:
+        return self._file.finish()
 
     def _place(self) -> list[Path]:
-        return [self._file.place()]
+        return self._file.place()
 
     def _discard(self) -> None:
-        self._groups.abandon()
         self._file.discard()
 
 
 class PartsSink(Sink):
-    """A directory with one Parquet file a chunk; all of them get their names at the end."""
+    """A directory with one file a chunk; all of them get their names at the end."""
 
-    def __init__(self, folder: JobFolder, schema: pa.Schema, plain: frozenset[str]) -> None:
-        super().__init__(folder, schema, plain)
-        self._parts: list[tuple[AtomicFile, int]] = []
+    def __init__(self, folder: JobFolder, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
+        super().__init__(folder, schema, results)
+        self._parts: list[OutputFile] = []
+        self._records: list[FileRecord] = []
 
     def _write_table(self, index: int, table: pa.Table) -> None:
-        part = self._new_file(self._target.path / part_name(index))
-        self._parts.append((part, table.num_rows))
-        groups = ParquetGroups(part.handle, self.schema, self._plain)
-        with ExitStack() as undo:
-            undo.callback(groups.abandon)
-            groups.write(table)
-            groups.finish()
-            undo.pop_all()
-        part.finish()
+        part = self._new_file(self._target.path / part_name(index, self._target.format.suffixes[0]))
+        self._parts.append(part)
+        part.write(table)
+        self._records += part.finish()
 
-    def _finish(self) -> list[tuple[AtomicFile, int]]:
+    def _finish(self) -> list[FileRecord]:
         if not self._parts:
             self._write_table(0, self.schema.empty_table())
-        return self._parts
+        return self._records
 
     def _place(self) -> list[Path]:
-        written = [part.place() for part, _ in self._parts]
-        for old in self._may_replace.difference(written):
+        written = [path for part in self._parts for path in part.place()]
+        for old in self._old.difference(written):
             old.unlink()
         sync_folder(self._target.path)
         return written
 
     def _discard(self) -> None:
-        for part, _ in self._parts:
+        for part in self._parts:
             part.discard()
 
 
@@ -191,7 +178,7 @@ def open_sink(
         The open output; used as a context manager.
 
     Raises:
-        ConfigError: an input column has the name of a result.
+        ConfigError: an input column has the name of a result, or the columns have no form in the format.
         OutputError: the output cannot be written.
     """
     _check_names(schema, results)
@@ -201,8 +188,7 @@ def open_sink(
         [*schema, *result_schema(results)],
         metadata={**(schema.metadata or {}), **recorded, RESULTS_KEY: json.dumps(described)},
     )
-    plain = frozenset(result.name for result in results if is_plain(result))
-    return (PartsSink if folder.target.in_parts else FileSink)(folder, output_schema, plain)
+    return (PartsSink if folder.target.in_parts else FileSink)(folder, output_schema, results)
 
 
 def _check_names(schema: pa.Schema, results: Sequence[ResultColumn]) -> None:

@@ -7,8 +7,11 @@ from pathlib import Path
 from poolembed.config import InputConfig, OutputConfig
 from poolembed.errors import ConfigError, OutputError
 from poolembed.io.atomic import translated
+from poolembed.io.formats import FORMATS, Format, format_of
 from poolembed.io.inputs import find_inputs
-from poolembed.io.names import JOB_SUFFIX, PARQUET_SUFFIX, PARTS_PATTERN, STDIN, rejects_path, stem
+from poolembed.io.names import JOB_SUFFIX, PARTS_PATTERN, STDIN, rejects_path, stem
+
+DEFAULT_FORMAT = "parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +21,24 @@ class OutputTarget:
     Attributes:
         path: a file, or the directory of the parts.
         in_parts: whether `path` is a directory that gets one part a chunk.
+        format: the format of the file, or of the parts.
         overwrite: whether what is there already may be replaced.
     """
 
     path: Path
     in_parts: bool
+    format: Format
     overwrite: bool = False
 
     @property
     def rejects(self) -> Path:
         """Where refused rows go."""
         return rejects_path(self.path)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The output file and what its format puts beside it; nothing for a directory."""
+        return () if self.in_parts else self.format.files(self.path)
 
     @property
     def job_folder(self) -> Path:
@@ -38,13 +48,14 @@ class OutputTarget:
         return self.path.with_name(f".{self.path.name}{JOB_SUFFIX}")
 
     def existing(self) -> list[Path]:
-        """Return the files of the output that are there already; parts by name."""
-        if self.in_parts:
-            return sorted(self.path.glob(PARTS_PATTERN))
-        return [self.path] if self.path.exists() else []
+        """Return the files of the output that are there already, with what stands beside them; by name."""
+        if not self.in_parts:
+            return [path for path in self.files if path.exists()]
+        endings = [ending for kind in FORMATS.values() for ending in (*kind.suffixes, *kind.beside)]
+        return sorted(path for path in self.path.glob(PARTS_PATTERN) if path.name.endswith(tuple(endings)))
 
     def file(self, name: str) -> Path:
-        """Return where the file of a name stands that is the output, or a part of it."""
+        """Return where the file of a name stands that is the output, a part of it, or beside it."""
         return self.path / name if self.in_parts else self.path.with_name(name)
 
 
@@ -54,18 +65,22 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
     Args:
         config: the user's wish.
         inputs: what is read, for the default name and so that no input is overwritten.
-        suffix: what the default name gets before `.parquet` (`embed`).
+        suffix: what the default name gets before the suffix of the format (`embed`).
 
     Returns:
         The final names.
 
     Raises:
-        ConfigError: no default name fits, or the name says another format.
+        ConfigError: no default name fits, or the name says no format, or another than `config.format`.
         OutputError: something is there already, or it cannot be written, or it is an input.
         InputError: an input does not exist.
     """
     files = [file.path for file in find_inputs(inputs.paths).files if file.path is not None]
-    named = _default(inputs, files, suffix) if config.output is None else _named(config.output)
+    named = (
+        _default(inputs, files, suffix, FORMATS[config.format or DEFAULT_FORMAT])
+        if config.output is None
+        else _named(config.output, config.format)
+    )
     target = replace(named, overwrite=config.overwrite)
     with translated(target.path):
         _check_is_no_input(target, files)
@@ -77,30 +92,38 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
     return target
 
 
-def _named(output: str) -> OutputTarget:
+def _named(output: str, format_name: str | None) -> OutputTarget:
     path = Path(output)
     if not output:
         raise ConfigError("-o: the name of the output is empty", "is a variable of your script unset?")
     with translated(path):
         if output.endswith(("/", os.sep)) or path.is_dir():
-            return OutputTarget(path, in_parts=True)
-    if path.suffix != PARQUET_SUFFIX:
+            return OutputTarget(path, in_parts=True, format=FORMATS[format_name or DEFAULT_FORMAT])
+    kind = format_of(path)
+    if kind is None:
+        known = ", ".join(ending for each in FORMATS.values() for ending in each.suffixes)
         raise ConfigError(
-            f"-o {output}: the name of the output must end in {PARQUET_SUFFIX}",
+            f"-o {output}: the name of the output must end in {known}",
             "or end it in '/' for a directory of parts",
         )
-    return OutputTarget(path, in_parts=False)
+    if format_name not in (None, kind.name):
+        raise ConfigError(
+            f"-o {output} is the name of {kind.name}, and --format says {format_name}",
+            f"end the name in {FORMATS[format_name].suffixes[0]}, or leave --format out",
+        )
+    return OutputTarget(path, in_parts=False, format=kind)
 
 
-def _default(inputs: InputConfig, files: list[Path], suffix: str) -> OutputTarget:
-    ending = f".{suffix}{PARQUET_SUFFIX}"
+def _default(inputs: InputConfig, files: list[Path], suffix: str, kind: Format) -> OutputTarget:
+    ending = f".{suffix}{kind.suffixes[0]}"
     if len(inputs.paths) == 1 and inputs.paths[0] != STDIN:
         given = Path(inputs.paths[0])
         if given.is_dir():
             folder = given.resolve()
-            return OutputTarget(folder.parent / (folder.name + ending), in_parts=False)
+            return OutputTarget(folder.parent / (folder.name + ending), in_parts=False, format=kind)
         if len(files) == 1:
-            return OutputTarget(files[0].with_name(stem(files[0]) + ending), in_parts=False)
+            path = files[0].with_name(stem(files[0]) + ending)
+            return OutputTarget(path, in_parts=False, format=kind)
     raise ConfigError(
         "this input gives no name to the output", "name it with -o FILE.parquet or -o DIRECTORY/"
     )
@@ -109,6 +132,7 @@ def _default(inputs: InputConfig, files: list[Path], suffix: str) -> OutputTarge
 def _check_is_no_input(target: OutputTarget, files: list[Path]) -> None:
     written = {
         target.path.resolve(),
+        *(path.resolve() for path in target.files),
         target.rejects.resolve(),
         *(path.resolve() for path in target.existing()),
     }

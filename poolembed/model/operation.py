@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from poolembed.results import ColumnData, ResultColumn, rows_where
+from poolembed.results import ColumnData, ResultColumn, rows_not_finite, rows_where
 from poolembed.runner import RowFailure
 
 OnBatch = Callable[[int, int], None]
@@ -32,6 +32,15 @@ class Outcome:
     num_tokens: npt.NDArray[np.int32]
     truncated: npt.NDArray[np.bool_]
     failures: Mapping[int, RowFailure] = field(default_factory=dict)
+
+    def only_finite(self) -> "Outcome":
+        """Return the same with every row a failure that has a number that is NaN or infinite."""
+        bad = np.zeros(len(self.num_tokens), np.bool_)
+        for data in self.columns.values():
+            bad |= rows_not_finite(data)
+        failure = RowFailure("non_finite", "the model gave numbers that are not finite")
+        found = dict.fromkeys(np.flatnonzero(bad).tolist(), failure)
+        return replace(self, failures={**found, **self.failures}) if found else self
 
     def without_failures(self) -> "Outcome":
         """Return the rows that have a result."""

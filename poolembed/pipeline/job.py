@@ -8,8 +8,10 @@ from poolembed import __version__
 from poolembed.config import JobConfig
 from poolembed.io import open_job_folder, open_sink, open_source, plan_output
 from poolembed.pipeline.commands import COMMANDS
+from poolembed.pipeline.ledger import Ledger
 from poolembed.pipeline.row_texts import RowTexts
 from poolembed.pipeline.run import COUNTS, Progress, Run
+from poolembed.pipeline.stop import Deadline, StopRequest
 from poolembed.pipeline.summary import RunSummary
 from poolembed.pipeline.template import Template
 
@@ -20,7 +22,7 @@ _NOT_DECIDING = frozenset(("model", "device", "attention", "self_check"))
 """What is recorded of a run and decides no result beyond rounding; `revision` tells models apart."""
 
 
-def run_job(job: JobConfig, progress: Progress) -> RunSummary:
+def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None) -> RunSummary:
     """Read rows, compute what is not known, write.
 
     Everything that can be wrong with the input and the output is found before the model is loaded.
@@ -28,6 +30,7 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     Args:
         job: what to do; already checked.
         progress: told how far the run is.
+        stop: asks the run to end after a batch; None for a run that nobody asks.
 
     Returns:
         How the run ended.
@@ -35,8 +38,10 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     Raises:
         PoolembedError: the run failed; no output has its final name, an old one is whole, and what was
             computed is kept for the same job.
+        UnfinishedError: it was asked to end, or the deadline has passed; likewise.
     """
     started = time.monotonic()
+    deadline = Deadline(job.limits.deadline)
     command = COMMANDS[job.command]
     template = None if job.input.template is None else Template.parse(job.input.template)
     roles = command.roles if template is None else template.roles
@@ -62,9 +67,18 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
             loaded = time.monotonic()
             progress.start(source.num_rows)
             run = Run(
-                job=job, operation=operation, columns=columns, folder=folder, store=store, progress=progress
+                job=job,
+                operation=operation,
+                columns=columns,
+                folder=folder,
+                store=store,
+                progress=progress,
+                ledger=Ledger(job.limits, source.num_rows),
+                deadline=deadline,
+                stop=stop or StopRequest(),
             )
             run.through(rows, sink)
+            run.ledger.close()
             outputs = sink.commit()
     return RunSummary(
         command=job.command,

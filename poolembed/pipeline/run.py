@@ -17,8 +17,10 @@ from poolembed.config import JobConfig
 from poolembed.errors import InputError
 from poolembed.io import JobFolder, Lookup, ResultStore, RowChunk, Sink, num_true, result_table, text_keys
 from poolembed.pipeline.commands import COMMANDS
+from poolembed.pipeline.ledger import Ledger
 from poolembed.pipeline.prefetch import prefetch
 from poolembed.pipeline.row_texts import RowTexts
+from poolembed.pipeline.stop import Deadline, StopRequest
 from poolembed.results import ResultColumn
 
 if TYPE_CHECKING:
@@ -38,12 +40,14 @@ class Progress(Protocol):
     def start(self, num_rows: int) -> None:
         """Take the number of rows that will come."""
 
-    def advance(self, num_rows: int, num_tokens: int) -> None:
+    def advance(self, num_rows: int, num_tokens: int, *, num_rejected: int = 0, num_reused: int = 0) -> None:
         """Take what was done since the last call.
 
         Args:
-            num_rows: rows that are done, rejected ones included.
+            num_rows: rows that are done, rejected and reused ones included.
             num_tokens: tokens computed for them.
+            num_rejected: of the rows, those that were refused.
+            num_reused: of the rows, those whose results were there already.
         """
 
 
@@ -100,6 +104,9 @@ class Run:
         folder: keeps results that are computed.
         store: the results by text.
         progress: told how far the run is.
+        ledger: accounts for every row.
+        deadline: ends the run after a chunk.
+        stop: ends it after a batch.
         tally: what was done.
     """
 
@@ -109,11 +116,15 @@ class Run:
     folder: JobFolder
     store: ResultStore
     progress: Progress
+    ledger: Ledger
+    deadline: Deadline
+    stop: StopRequest
     tally: Tally = field(default_factory=Tally)
 
     def through(self, rows: RowTexts, sink: Sink) -> None:
         """Take every chunk of rows through the model to the sink."""
         with (
+            self.stop.heeded(),
             closing(prefetch(self._looked_up(rows))) as works,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="poolembed-write") as writer,
         ):
@@ -124,6 +135,7 @@ class Run:
                 # What is computed is kept, even when a row of it stops the run.
                 written = [] if block is None else [writer.submit(self._write, self.folder.save, block)]
                 written.append(writer.submit(self._write, sink.write, *self._finished(work)))
+                self.deadline.check(self.ledger.num_left, self.ledger.num_rows)
             self._wait_for(written)
 
     def _looked_up(self, rows: RowTexts) -> Iterator[_Work]:
@@ -145,7 +157,7 @@ class Run:
         if work.tokens is None:
             return None
         with self.tally.timing("forward_s"):
-            outcome = self.operation.compute(work.tokens, self._advance)
+            outcome = self.operation.compute(work.tokens, self._advance).only_finite()
         results = {**outcome.columns, "num_tokens": outcome.num_tokens, "truncated": outcome.truncated}
         failures = {row: (failure.code, failure.message) for row, failure in outcome.failures.items()}
         self.tally.num_computed += len(work.lookup.new) - len(failures)
@@ -158,21 +170,26 @@ class Run:
         if failed and self.job.input.on_error == "fail":
             raise _stopped(chunk, failed)
         good = np.delete(np.arange(chunk.num_rows), sorted(failed))
-        self.progress.advance(len(chunk.rejects) + chunk.num_rows - len(lookup.new), 0)
+        num_told = len(lookup.new)
         chunk = chunk.without(failed)
         results = self.store.take(lookup.places[good])
+        num_rejected, num_truncated = len(chunk.rejects), num_true(results, "truncated")
         tally = self.tally
         tally.num_rows += chunk.num_rows
         tally.num_reused += lookup.num_known
-        tally.num_rejected += len(chunk.rejects)
+        tally.num_rejected += num_rejected
         tally.num_replaced += chunk.num_replaced
-        tally.num_truncated += num_true(results, "truncated")
+        tally.num_truncated += num_truncated
+        num_more = chunk.num_rows + num_rejected - num_told
+        self.progress.advance(num_more, 0, num_rejected=num_rejected, num_reused=lookup.num_known)
+        self.ledger.add(chunk.num_rows, chunk.rejects, num_truncated)
         return chunk, results, lookup.keys[good]
 
     def _advance(self, num_rows: int, num_tokens: int) -> None:
         # Not the sum over rows: a text that several rows have in common is computed once.
         self.tally.num_tokens += num_tokens
         self.progress.advance(num_rows, num_tokens)
+        self.stop.check(self.ledger.num_left, self.ledger.num_rows)
 
     def _next(self, works: Iterator[_Work]) -> _Work | None:
         with self.tally.timing("wait_s"):

@@ -7,9 +7,17 @@ import pytest
 
 from poolembed.cli import cli, options
 from poolembed.cli.command import TaskCommand
-from poolembed.config import InputConfig, JobConfig, ModelConfig, OutputConfig, PoolerConfig, RunConfig
+from poolembed.config import (
+    InputConfig,
+    JobConfig,
+    LimitConfig,
+    ModelConfig,
+    OutputConfig,
+    PoolerConfig,
+    RunConfig,
+)
 
-RECORDS = (InputConfig, ModelConfig, PoolerConfig, OutputConfig, RunConfig)
+RECORDS = (InputConfig, ModelConfig, PoolerConfig, OutputConfig, RunConfig, LimitConfig)
 
 # Fields that no command takes. A field that gets its option leaves this list, or the test fails.
 NOT_EXPOSED = {
@@ -28,7 +36,7 @@ NOT_EXPOSED = {
 }
 
 # What commands take for themselves: how they speak to the user.
-CONSOLE = {"quiet", "as_json", "config", "help"}
+CONSOLE = {"quiet", "as_json", "status", "metrics", "log_format", "config", "help"}
 
 COMMANDS = {name: command for name, command in cli.commands.items() if isinstance(command, TaskCommand)}
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from poolembed.cli.console import Console
+from poolembed.cli.log import Log
 from poolembed.pipeline import RunSummary
 
 
@@ -63,7 +64,7 @@ def watch():
 
     def watch(stream, *, quiet=False, as_json=False, log_interval_s=0.0, **story):
         with contextlib.redirect_stderr(stream):
-            run(Console(quiet=quiet, as_json=as_json, log_interval_s=log_interval_s), **story)
+            run(Console(Log("text"), quiet=quiet, as_json=as_json, log_interval_s=log_interval_s), **story)
         return stream.getvalue()
 
     return watch
@@ -78,7 +79,7 @@ def test_a_terminal_gets_a_bar_with_rows_rate_and_time_left(watch):
 
 def test_a_terminal_is_told_what_the_seconds_before_the_first_row_are_for():
     stream = Terminal()
-    with contextlib.redirect_stderr(stream), Console(quiet=False, as_json=False) as console:
+    with contextlib.redirect_stderr(stream), Console(Log("text"), quiet=False, as_json=False) as console:
         assert stream.getvalue() == "\rreading the input, loading the model ..."
         console.start(3)
         assert re.search(r"\r +\r.*0/3 ", stream.getvalue())
@@ -172,4 +173,8 @@ def test_the_summary_names_what_a_reader_should_look_at():
 
 
 def test_a_run_without_rows_has_a_summary():
-    assert summary_of(num_rows=0, num_computed=0, num_tokens=0, run_s=0.0).lines()[0].startswith("0 rows, 0 tokens in 0.0 s")
+    assert (
+        summary_of(num_rows=0, num_computed=0, num_tokens=0, run_s=0.0)
+        .lines()[0]
+        .startswith("0 rows, 0 tokens in 0.0 s")
+    )

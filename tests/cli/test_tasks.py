@@ -179,7 +179,7 @@ def test_bounds_of_other_vectors_are_refused(run):
         done = run("embed", "bert-mean", "--output-dtype", "int8", "--ranges-from", file)
         assert (done.exit_code, words in done.stderr) == (2, True), done.stderr
     done = run("embed", "bert-mean", "--output-dtype", "int8", "--ranges-from", "corpus.jsonl")
-    assert (done.exit_code, "cannot be read as a Parquet file" in done.stderr) == (3, True)
+    assert (done.exit_code, "cannot be read as an output of poolembed" in done.stderr) == (3, True)
 
 
 def test_an_input_without_rows_gives_a_typed_output(run, folder):

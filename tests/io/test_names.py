@@ -25,8 +25,8 @@ def test_suffix_and_stem(name, suffix, base):
 
 
 def test_parts_sort_by_name_in_the_order_of_chunks():
-    assert [part_name(index) for index in (0, 9, 10, 99_999)] == sorted(
-        part_name(index) for index in (0, 9, 10, 99_999)
+    assert [part_name(index, ".parquet") for index in (0, 9, 10, 99_999)] == sorted(
+        part_name(index, ".parquet") for index in (0, 9, 10, 99_999)
     )
 
 

@@ -33,7 +33,7 @@ class Watcher:
         assert self.num_rows is None
         self.num_rows = num_rows
 
-    def advance(self, num_rows, num_tokens):
+    def advance(self, num_rows, num_tokens, *, num_rejected=0, num_reused=0):
         assert self.num_rows is not None
         self.done.append((num_rows, num_tokens))
 

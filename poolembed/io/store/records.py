@@ -24,7 +24,7 @@ class FileRecord:
     Attributes:
         name: its name; parts stand in the directory of the output.
         num_rows: its rows.
-        identity: size and hash of its end, which no other Parquet file shares.
+        identity: size and hash of its end.
     """
 
     name: str
@@ -61,9 +61,9 @@ class OutputRecord:
 
 
 def identity_of(path: Path) -> str:
-    """Return what tells a finished Parquet file from every other.
+    """Return what tells a finished output from every other.
 
-    Its end holds the footer, with the places and statistics of all columns.
+    The end of a Parquet file holds the footer, with the places and statistics of all columns.
 
     Raises:
         OSError: the file cannot be read.

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from poolembed.io.parquet_writer import GROUP_BYTES, MAX_GROUP_ROWS, ParquetGroups
+from poolembed.io.formats.parquet import GROUP_BYTES, MAX_GROUP_ROWS, ParquetGroups
 from poolembed.io.result_arrays import result_array, result_field
 from poolembed.results import ResultColumn
 

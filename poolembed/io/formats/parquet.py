@@ -1,11 +1,16 @@
 """Parquet files in row groups of even size, with vectors stored plainly."""
 
 import io
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from poolembed.io.formats.writer import Format
+from poolembed.io.result_arrays import is_plain
+from poolembed.results import ResultColumn
 
 GROUP_BYTES = 64 * 2**20
 MAX_GROUP_ROWS = 2**17
@@ -92,3 +97,16 @@ def _num_leaves(kind: pa.DataType) -> int:
     if pa.types.is_nested(kind):
         return sum(_num_leaves(kind.field(index).type) for index in range(kind.num_fields))
     return 1
+
+
+def _open(handles: Sequence[BinaryIO], schema: pa.Schema, results: Sequence[ResultColumn]) -> ParquetGroups:
+    return ParquetGroups(handles[0], schema, frozenset(result.name for result in results if is_plain(result)))
+
+
+PARQUET = Format(
+    is_reusable=True,
+    name="parquet",
+    suffixes=(".parquet",),
+    open=_open,
+    metadata=lambda path: dict(pq.read_schema(path).metadata or {}),
+)

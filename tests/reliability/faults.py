@@ -1,0 +1,55 @@
+"""Every fault of docs/reliability.md; `python -m tests.reliability.faults` writes its table anew.
+
+A new fault is one entry in one of the lists.
+"""
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from tests.reliability.fault import Desk, Fault
+from tests.reliability.inputs import INPUTS
+from tests.reliability.outputs import OUTPUTS
+from tests.reliability.runs import RUNS
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reliability.md"
+SECTIONS = {"Texts and their files": INPUTS, "Outputs": OUTPUTS, "Models, options, limits, signals": RUNS}
+HEAD = "| fault | what poolembed does | what it says | exit code |\n|---|---|---|---|\n"
+
+
+def written_rows(section: str) -> list[str]:
+    """The rows of a table as the page has them."""
+    found = re.search(
+        rf"(?ms)^### {re.escape(section)}\n\n{re.escape(HEAD)}(.*?)(?=\n\n|\n*\Z)", PAGE.read_text("utf-8")
+    )
+    return found[1].splitlines() if found else []
+
+
+def observed(fault: Fault, models: Path) -> str:
+    """The row of a fault, after it has been brought about in an empty folder."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            return fault.row(fault.run(Desk(Path(folder).resolve(), models)))
+        finally:
+            os.chdir(before)
+
+
+def main() -> None:
+    """Bring every fault about, and write what was seen."""
+    shared = Path(os.environ.get("POOLEMBED_SHARED") or ROOT.parent / "shared").resolve()
+    tables = [
+        f"### {section}\n\n{HEAD}" + "\n".join(observed(fault, shared / "zoo" / "models") for fault in faults)
+        for section, faults in SECTIONS.items()
+    ]
+    text = PAGE.read_text("utf-8")
+    start, end = (text.index(mark) for mark in ("<!-- faults -->\n", "<!-- end of faults -->"))
+    body = "<!-- faults -->\n\n" + "\n\n".join(tables) + "\n\n"
+    PAGE.write_text(text[:start] + body + text[end:], "utf-8")
+
+
+if __name__ == "__main__":
+    main()
