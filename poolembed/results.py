@@ -51,22 +51,6 @@ ColumnData = Values | Ragged
 """The content of a `ResultColumn`."""
 
 
-def rows_where(data: ColumnData, wanted: npt.NDArray[np.bool_]) -> ColumnData:
-    """Return the wanted rows of a column.
-
-    Args:
-        data: the column.
-        wanted: shape (num_rows,).
-    """
-    if isinstance(data, Ragged):
-        of_values = np.repeat(wanted, data.lengths)
-        if isinstance(data.values, Mapping):
-            fields = {name: _values_where(values, of_values) for name, values in data.values.items()}
-            return Ragged(data.lengths[wanted], fields)
-        return Ragged(data.lengths[wanted], _values_where(data.values, of_values))
-    return _values_where(data, wanted)
-
-
 def rows_not_finite(data: ColumnData) -> npt.NDArray[np.bool_]:
     """Return which rows of a column hold a number that is NaN or infinite, shape (num_rows,)."""
     if not isinstance(data, Ragged):
@@ -85,9 +69,3 @@ def _values_not_finite(values: Values) -> npt.NDArray[np.bool_]:
         return np.zeros(len(values), np.bool_)
     bad: npt.NDArray[np.bool_] = np.logical_not(np.isfinite(values))
     return bad if bad.ndim == 1 else np.any(bad, axis=1, keepdims=True)[:, 0]
-
-
-def _values_where(values: Values, wanted: npt.NDArray[np.bool_]) -> Values:
-    if isinstance(values, list):
-        return [value for value, is_wanted in zip(values, wanted.tolist(), strict=True) if is_wanted]
-    return values[wanted]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from poolembed.results import ColumnData, ResultColumn, rows_not_finite, rows_where
+from poolembed.results import ColumnData, ResultColumn, rows_not_finite
 from poolembed.runner import RowFailure
 
 OnBatch = Callable[[int, int], None]
@@ -41,19 +41,6 @@ class Outcome:
         failure = RowFailure("non_finite", "the model gave numbers that are not finite")
         found = dict.fromkeys(np.flatnonzero(bad).tolist(), failure)
         return replace(self, failures={**found, **self.failures}) if found else self
-
-    def without_failures(self) -> "Outcome":
-        """Return the rows that have a result."""
-        if not self.failures:
-            return self
-        good = np.asarray([row not in self.failures for row in range(len(self.num_tokens))], np.bool_)
-        return replace(
-            self,
-            columns={name: rows_where(data, good) for name, data in self.columns.items()},
-            num_tokens=self.num_tokens[good],
-            truncated=self.truncated[good],
-            failures={},
-        )
 
 
 class Operation(Protocol):

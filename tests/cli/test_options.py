@@ -208,7 +208,7 @@ def test_output_names_a_file(embed, corpus, folder):
 
 
 def test_overwrite_replaces_an_output(embed, corpus):
-    assert embed("corpus.jsonl", "--limit", 1).exit_code == 0
+    assert embed("corpus.jsonl", "--limit", 1, "--max-length", 8).exit_code == 0
     assert embed("corpus.jsonl").exit_code == 6
     assert table_of(embed("corpus.jsonl", "--overwrite")).num_rows == 4
 

@@ -71,7 +71,7 @@ def rejects(tmp_path):
 
 
 def some_rows(count):
-    return [{"id": number, "text": "word " * (number * 7 % 11)} for number in range(count)]
+    return [{"id": number, "text": f"{number} " + "word " * (number * 7 % 11)} for number in range(count)]
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 4, 10, 1000])

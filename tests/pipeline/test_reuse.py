@@ -36,7 +36,7 @@ class Watcher:
     def start(self, num_rows):
         self.num_rows = num_rows
 
-    def advance(self, num_rows, num_tokens):
+    def advance(self, num_rows, num_tokens, *, num_rejected=0, num_reused=0):
         self.num_done += num_rows
 
 
