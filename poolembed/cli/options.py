@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 import click
 
+from poolembed.cli.input_options import INPUT_OPTIONS
+from poolembed.cli.option import Decorator, KeyValue, option
 from poolembed.cli.settings import load_settings
 from poolembed.config import (
     DEFAULT_MODEL,
     DTYPES,
-    ON_ERROR,
     ON_LONG,
     InputConfig,
     JobConfig,
@@ -25,46 +26,8 @@ from poolembed.config import (
 )
 
 C = TypeVar("C")
-Decorator = Callable[[Any], Any]
 
 RUN_DEFAULTS = RunConfig()
-
-
-class KeyValue(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
-    """`KEY=VALUE`, as a pair of strings."""
-
-    name = "key=value"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Split `value` at its first equals sign; `param` and `ctx` name the option in an error."""
-        key, sign, content = value.partition("=")
-        if not sign or not key:
-            self.fail(f"{value!r} is not KEY=VALUE", param, ctx)
-        return key, content
-
-
-class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
-    """Names between commas, as a tuple; a configuration file gives them as a list."""
-
-    name = "names"
-
-    def convert(
-        self, value: str | Sequence[str], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Split `value` at the commas; a list is taken as it is. `param` and `ctx` are click's."""
-        if not isinstance(value, str):
-            return tuple(value)
-        return tuple(name.strip() for name in value.split(",") if name.strip())
-
-
-def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - click's own settings
-    """A click option with the environment variable `POOLEMBED_<NAME>`."""
-    name = next(s for s in spellings if s.startswith("--")).partition("/")[0].removeprefix("--")
-    settings.setdefault("envvar", f"POOLEMBED_{name.upper().replace('-', '_')}")
-    settings.setdefault("show_default", True)
-    return click.option(*spellings, **settings)
 
 
 MODEL = option("--model", "-m", default=DEFAULT_MODEL, metavar="MODEL", help="Model folder or hub name.")
@@ -84,23 +47,6 @@ DECLARATION_OPTIONS = (
         help="Replace a setting of the model (see `poolembed inspect`) or a key of its config.json.",
     ),
     option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the model."),
-)
-
-INPUT_OPTIONS = (
-    click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
-    option(
-        "--columns",
-        type=Names(),
-        metavar="A,B",
-        help="Input columns to keep, in this order; all by default.",
-    ),
-    option("--limit", type=int, metavar="N", help="Read at most N rows."),
-    option(
-        "--on-error",
-        type=click.Choice(ON_ERROR),
-        default="fail",
-        help="What a row that cannot be used does: stop the run, or go to OUT.rejects.jsonl.",
-    ),
 )
 
 TEXT_OPTIONS = (

@@ -51,7 +51,9 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
         OutputError: something is there already, or it cannot be written, or it is an input.
         InputError: an input does not exist.
     """
-    files = [file.path for file in find_inputs(inputs.paths).files if file.path is not None]
+    files = [
+        file.path for file in find_inputs(inputs.paths, inputs.input_format).files if file.path is not None
+    ]
     named = _default(inputs, files, suffix) if config.output is None else _named(config.output)
     target = replace(named, overwrite=config.overwrite)
     with translated(target.path):
