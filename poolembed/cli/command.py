@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from poolembed.cli.console import Console
-from poolembed.cli.options import POOLING_OPTIONS, Decorator, job_from
+from poolembed.cli.option import Decorator
+from poolembed.cli.options import POOLING_OPTIONS, job_from
 from poolembed.config import TaskConfig
 
 

@@ -38,7 +38,7 @@ class RemoteFile:
     """A file behind a URL.
 
     Attributes:
-        url: the name used in messages.
+        url: the name used in messages; keys that stood in the URL are left out.
         filesystem: the store, of pyarrow.
         path: where the file is in it.
     """
@@ -97,9 +97,9 @@ def find_remote(url: str) -> tuple[list[RemoteFile], bool]:
         if pattern is None:
             info = filesystem.get_file_info(path)
             if info.type == fs.FileType.NotFound:
-                raise InputError(f"{url}: no such file or directory")
+                raise InputError(f"{_without_secrets(url)}: no such file or directory")
             if info.type == fs.FileType.File:
-                return [RemoteFile(url, filesystem, path)], True
+                return [_remote_file(url, filesystem, path)], True
         base = path if pattern is None else _folder_of(path)
         infos = filesystem.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=True))
     matches = re.compile(_regex(path)).fullmatch if pattern is not None else None
@@ -109,8 +109,7 @@ def find_remote(url: str) -> tuple[list[RemoteFile], bool]:
         for name in sorted(below)
         if not _is_hidden(name[len(base) :]) and (matches is None or matches(name))
     ]
-    scheme = _split(url)[0]
-    return [RemoteFile(f"{scheme}://{name}", filesystem, name) for name in found], False
+    return [_remote_file(url, filesystem, name) for name in found], False
 
 
 def exists(url: str) -> bool:
@@ -198,6 +197,16 @@ def _located(url: str, kind: type[PoolembedError]) -> tuple[Any, str]:
     return fs.PyFileSystem(fs.FSSpecHandler(store)), store._strip_protocol(url)
 
 
+def _remote_file(url: str, filesystem: Any, path: str) -> RemoteFile:  # noqa: ANN401 - pyarrow has no types
+    shown = path if is_remote(path) else f"{_split(url)[0]}://{path}"
+    return RemoteFile(shown, filesystem, path)
+
+
+def _without_secrets(url: str) -> str:
+    """Return a URL without what may stand before `@` in it and after `?`: names of users and keys."""
+    return re.sub(r"://[^/@]*@", "://", url).partition("?")[0]
+
+
 def _folder_of(pattern: str) -> str:
     fixed = pattern[: cast("re.Match[str]", _MAGIC.search(pattern)).start()]
     return fixed.rpartition("/")[0]
@@ -235,4 +244,4 @@ def _translated(url: str, kind: type[PoolembedError], verb: str) -> Iterator[Non
         yield
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise kind(f"{url}: cannot be {verb}: {reason}") from error
+        raise kind(f"{_without_secrets(url)}: cannot be {verb}: {reason}") from error

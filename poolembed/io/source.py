@@ -133,7 +133,8 @@ def open_source(config: InputConfig, roles: Sequence[TextRole], stdin: BinaryIO 
         ConfigError: a file is given twice, or the choice of columns is wrong.
     """
     found = find_inputs(config.paths, config.input_format)
-    with ExitStack() as opened:
+    with ExitStack() as undo:
+        opened = undo.enter_context(ExitStack())
         files = [
             spooled(stdin, opened, config.input_format) if file.is_stdin else file for file in found.files
         ]
@@ -146,5 +147,5 @@ def open_source(config: InputConfig, roles: Sequence[TextRole], stdin: BinaryIO 
             opened=opened,
         )
         source.check()
-        opened.pop_all()
+        undo.pop_all()
     return source
