@@ -122,7 +122,7 @@ def test_rejects_are_written_beside_with_their_reasons(run, write):
             "code": "null_text",
             "message": "the text in 'text' is null",
             "excerpt": '{"text": null}',
-                "id": None,
+            "id": None,
         },
         {
             "file": str(path),
@@ -130,7 +130,7 @@ def test_rejects_are_written_beside_with_their_reasons(run, write):
             "code": "invalid_utf8",
             "message": "byte 11, 0xff, is not UTF-8",
             "excerpt": '{"text": "\ufffd"}',
-                "id": None,
+            "id": None,
         },
     ]
     assert pq.read_table(output)["text"].to_pylist() == ["x", "y"]
