@@ -15,6 +15,7 @@ from poolembed.errors import InputError
 from poolembed.io.arrow_texts import is_text, plain
 from poolembed.io.files import InputFile
 from poolembed.io.parquet import batch_rows
+from poolembed.io.remote import network_errors
 
 _FILE_MAGIC = b"ARROW1"
 _OLD_FEATHER_MAGIC = b"FEA1"
@@ -122,6 +123,6 @@ def _as_bytes(array: pa.Array) -> pa.Array:
 def _translated(label: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, *network_errors()) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{label}: cannot be read as Arrow: {reason}") from error

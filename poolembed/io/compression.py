@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from poolembed.errors import InputError
+from poolembed.io.remote import network_errors
 
 _HEAD_BYTES = 10
 _BUFFER_BYTES = 2**20
@@ -81,6 +82,8 @@ def opened_bytes(label: str, open_bytes: Callable[[], BinaryIO]) -> Iterator[io.
         if packed is not None and error.errno is None:
             raise _damaged(label, packed, error) from error
         raise InputError(f"{label}: cannot be read: {error.strerror or error}") from error
+    except network_errors() as error:
+        raise InputError(f"{label}: cannot be read: {error}") from error
 
 
 def _damaged(label: str, packed: str | None, error: Exception) -> InputError:

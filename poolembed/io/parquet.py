@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from poolembed.errors import InputError
 from poolembed.io.files import InputFile
+from poolembed.io.remote import network_errors
 from poolembed.io.table_reader import contradiction
 
 METADATA_PREFIX = b"poolembed."
@@ -93,6 +94,6 @@ def _declared_rows(label: str, parquet: pq.ParquetFile) -> int:
 def _translated(label: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, *network_errors()) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{label}: cannot be read as Parquet: {reason}") from error

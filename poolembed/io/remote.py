@@ -8,6 +8,7 @@ import fnmatch
 import importlib
 import io
 import re
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -171,6 +172,12 @@ def open_output(url: str) -> Iterator[BinaryIO]:
         upload(Path(handle.name), url)
 
 
+def network_errors() -> tuple[type[Exception], ...]:
+    """Return what the client of the Hugging Face hub raises where the network fails: no OSError."""
+    clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+    return tuple(client.HTTPError for client in clients)
+
+
 def _split(url: str) -> tuple[str, str]:
     found = _URL.match(url)
     if found is None:
@@ -242,6 +249,6 @@ def _is_hidden(path: str) -> bool:
 def _translated(url: str, kind: type[PoolembedError], verb: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, *network_errors()) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise kind(f"{_without_secrets(url)}: cannot be {verb}: {reason}") from error

@@ -9,6 +9,8 @@ import io
 import json
 import lzma
 import random
+import tempfile
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -132,8 +134,7 @@ def check(path, policy) -> bool:
     try:
         with open_source(config, [TEXT]) as source:
             chunks = list(source.chunks(3, 200))
-    except InputError as error:
-        assert error.message
+    except InputError:
         return False
     good = sum(chunk.num_rows for chunk in chunks)
     assert good + sum(len(chunk.rejects) for chunk in chunks) == source.num_rows
@@ -156,6 +157,14 @@ def run(folder, name: str, seed: int, times: int) -> None:
         check(path, POLICIES[number % len(POLICIES)])
 
 
+@pytest.fixture
+def folder(tmp_path):
+    """A folder in memory, where there is one: writing the inputs to a disk takes longer than reading them."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as name:
+        yield Path(name)
+
+
 @pytest.mark.parametrize("name", INPUTS)
 def test_the_unharmed_input_is_read(tmp_path, name):
     (tmp_path / name).write_bytes(INPUTS[name])
@@ -163,11 +172,11 @@ def test_the_unharmed_input_is_read(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_two_thousand_mutated_inputs(tmp_path, name):
-    run(tmp_path, name, 0, -(-2000 // len(INPUTS)))
+def test_two_thousand_mutated_inputs(folder, name):
+    run(folder, name, 0, -(-2000 // len(INPUTS)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
-def test_a_hundred_thousand_mutated_inputs(tmp_path, name):
-    run(tmp_path, name, 1, -(-100_000 // len(INPUTS)))
+def test_a_hundred_thousand_mutated_inputs(folder, name):
+    run(folder, name, 1, -(-100_000 // len(INPUTS)))
