@@ -16,6 +16,7 @@ from poolembed.io.arrow_texts import is_text, plain
 from poolembed.io.files import InputFile
 from poolembed.io.parquet import batch_rows
 from poolembed.io.remote import network_errors
+from poolembed.io.table_reader import look_at_names
 
 _FILE_MAGIC = b"ARROW1"
 _OLD_FEATHER_MAGIC = b"FEA1"
@@ -38,6 +39,8 @@ class ArrowBatches:
     def __init__(self, file: InputFile) -> None:
         self._file = file
         with self._opened(None) as (schema, batches):
+            with _translated(file.label):
+                look_at_names(schema)
             self.schema: pa.Schema = schema
             self.num_rows = sum(batch.num_rows for batch in _each(file.label, batches))
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from poolembed.errors import InputError
 from poolembed.io.files import InputFile
 from poolembed.io.remote import network_errors
-from poolembed.io.table_reader import contradiction
+from poolembed.io.table_reader import contradiction, look_at_names
 
 METADATA_PREFIX = b"poolembed."
 """Keys of the schema metadata that this tool writes; a file that has one is an output of it."""
@@ -36,6 +36,8 @@ class ParquetBatches:
     def __init__(self, file: InputFile) -> None:
         self._file = file
         with self._opened() as parquet:
+            with _translated(file.label):
+                look_at_names(parquet.schema_arrow)
             self.schema: pa.Schema = parquet.schema_arrow
             self.num_rows = _declared_rows(file.label, parquet)
 

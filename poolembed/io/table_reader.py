@@ -205,6 +205,20 @@ class TableReader:
                 found.problems[row] = Reject(self.label, first_row + row, EMPTY_TEXT, "the text is empty", "")
 
 
+def look_at_names(schema: pa.Schema) -> None:
+    """Decode the names of columns and of all within them, which pyarrow does when they are used.
+
+    Args:
+        schema: as it was read.
+
+    Raises:
+        UnicodeDecodeError: a name is not UTF-8.
+    """
+    for column in schema:
+        str(column.name)
+        str(column.type)
+
+
 def contradiction(label: str, declared: int, found: int) -> InputError:
     """Return the error for a file whose numbers of rows disagree.
 
