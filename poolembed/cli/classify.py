@@ -1,7 +1,8 @@
 """`poolembed classify`."""
 
 from poolembed.cli.command import task_command
-from poolembed.cli.options import LONG_TEXT_OPTIONS, TEXT_OPTIONS, option
+from poolembed.cli.option import option
+from poolembed.cli.options import LONG_TEXT_OPTIONS, TEXT_OPTIONS
 from poolembed.config import ClassifyConfig
 
 CLASSIFY_OPTIONS = (

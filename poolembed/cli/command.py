@@ -10,7 +10,8 @@ import click
 from poolembed.cli.console import Console
 from poolembed.cli.figures import Figures
 from poolembed.cli.log import Log, LogFormat
-from poolembed.cli.options import POOLING_OPTIONS, Decorator, job_from
+from poolembed.cli.option import Decorator
+from poolembed.cli.options import POOLING_OPTIONS, job_from
 from poolembed.cli.signals import asking
 from poolembed.cli.watch import Board, MetricsFile, StatusFile, Watch
 from poolembed.config import JobConfig, TaskConfig

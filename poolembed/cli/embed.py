@@ -3,7 +3,8 @@
 import click
 
 from poolembed.cli.command import task_command
-from poolembed.cli.options import DIMENSION_OPTIONS, LONG_TEXT_OPTIONS, TEXT_OPTIONS, option
+from poolembed.cli.option import option
+from poolembed.cli.options import DIMENSION_OPTIONS, LONG_TEXT_OPTIONS, TEXT_OPTIONS
 from poolembed.config import OUTPUT_DTYPES, EmbedConfig
 
 EMBED_OPTIONS = (

@@ -9,15 +9,13 @@ from typing import Any, TypeVar
 
 import click
 
+from poolembed.cli.input_options import INPUT_OPTIONS
 from poolembed.cli.log import LOG_FORMATS, keep_format
-from poolembed.cli.parameters import Decorator as Decorator
-from poolembed.cli.parameters import KeyValue, Names
-from poolembed.cli.parameters import option as option
+from poolembed.cli.option import Decorator, KeyValue, option
 from poolembed.cli.settings import load_settings
 from poolembed.config import (
     DEFAULT_MODEL,
     DTYPES,
-    ON_ERROR,
     ON_LONG,
     OUTPUT_FORMATS,
     InputConfig,
@@ -51,23 +49,6 @@ DECLARATION_OPTIONS = (
         help="Replace a setting of the model (see `poolembed inspect`) or a key of its config.json.",
     ),
     option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the model."),
-)
-
-INPUT_OPTIONS = (
-    click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
-    option(
-        "--columns",
-        type=Names(),
-        metavar="A,B",
-        help="Input columns to keep, in this order; all by default.",
-    ),
-    option("--limit", type=int, metavar="N", help="Read at most N rows."),
-    option(
-        "--on-error",
-        type=click.Choice(ON_ERROR),
-        default="fail",
-        help="What a row that cannot be used does: stop the run, or go to OUT.rejects.jsonl.",
-    ),
 )
 
 TEXT_OPTIONS = (

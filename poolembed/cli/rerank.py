@@ -1,7 +1,8 @@
 """`poolembed rerank`."""
 
 from poolembed.cli.command import task_command
-from poolembed.cli.options import DIMENSION_OPTIONS, LIST_COLUMN_OPTIONS, SHARED_OPTIONS, option
+from poolembed.cli.option import option
+from poolembed.cli.options import DIMENSION_OPTIONS, LIST_COLUMN_OPTIONS, SHARED_OPTIONS
 from poolembed.cli.score import PAIR_OPTIONS, RAW_OPTIONS
 from poolembed.config import RerankConfig
 

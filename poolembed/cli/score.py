@@ -1,7 +1,8 @@
 """`poolembed score`."""
 
 from poolembed.cli.command import task_command
-from poolembed.cli.options import DIMENSION_OPTIONS, PAIR_COLUMN_OPTIONS, SHARED_OPTIONS, option
+from poolembed.cli.option import option
+from poolembed.cli.options import DIMENSION_OPTIONS, PAIR_COLUMN_OPTIONS, SHARED_OPTIONS
 from poolembed.config import PairConfig
 
 PAIR_OPTIONS = (

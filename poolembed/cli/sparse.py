@@ -1,7 +1,8 @@
 """`poolembed sparse`."""
 
 from poolembed.cli.command import task_command
-from poolembed.cli.options import TEXT_OPTIONS, option
+from poolembed.cli.option import option
+from poolembed.cli.options import TEXT_OPTIONS
 from poolembed.config import SparseConfig
 
 SPARSE_OPTIONS = (

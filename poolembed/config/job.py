@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from poolembed.config.input import InputConfig
 from poolembed.config.limits import LimitConfig
 from poolembed.config.pooler import PoolerConfig
 from poolembed.config.tasks import TaskConfig
@@ -12,64 +13,10 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 Device = str
 DType = Literal["auto", "float32", "bfloat16", "float16"]
-OnError = Literal["fail", "skip"]
 OutputFormat = Literal["parquet", "arrow", "jsonl", "jsonl.gz", "npy"]
 
 DTYPES: tuple[DType, ...] = ("auto", "float32", "bfloat16", "float16")
-ON_ERROR: tuple[OnError, ...] = ("fail", "skip")
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("parquet", "arrow", "jsonl", "jsonl.gz", "npy")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputConfig:
-    r"""Which rows are read.
-
-    Attributes:
-        paths: files, directories, globs, or `-` for JSONL on standard input; at least one.
-        text_field: the column with the text; None takes `text`, else the only string column.
-        query_field: the column with the query; None looks for a known pair of names.
-        document_field: the column with the document; None looks for a known pair of names.
-        documents_field: the column with the list of documents; likewise.
-        template: the text, made of columns: `{title}\n{text}`; None takes one column as it is.
-        columns: the input columns kept in the output, in this order; None keeps all.
-        limit: read at most this many rows.
-        on_error: what a row with unusable text does: stop the run, or go to the rejects file.
-    """
-
-    paths: tuple[str, ...]
-    text_field: str | None = None
-    query_field: str | None = None
-    document_field: str | None = None
-    documents_field: str | None = None
-    template: str | None = None
-    columns: tuple[str, ...] | None = None
-    limit: int | None = None
-    on_error: OnError = "fail"
-
-    def column_of(self, role: str) -> str | None:
-        """Return the column that the user names for a role of texts (`query`); None where they name none."""
-        named = {
-            "text": self.text_field,
-            "query": self.query_field,
-            "document": self.document_field,
-            "documents": self.documents_field,
-        }
-        return named.get(role)
-
-    def check(self) -> list[str]:
-        """Return every problem of these values, one line each."""
-        problems = []
-        if not self.paths:
-            problems.append("no input given")
-        if self.limit is not None and self.limit < 1:
-            problems.append(f"--limit must be at least 1, got {self.limit}")
-        if self.on_error not in ON_ERROR:
-            problems.append(f"--on-error must be one of {', '.join(ON_ERROR)}, got {self.on_error!r}")
-        if self.template is not None and self.text_field is not None:
-            problems.append("--template and --text-field exclude each other")
-        if self.paths.count("-") > 1:
-            problems.append("standard input ('-') can be read only once")
-        return problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

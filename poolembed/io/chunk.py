@@ -40,10 +40,11 @@ class Reject:
 
     Attributes:
         file: the input file as the user may find it; `<stdin>` for standard input.
-        row: 1-based line number (JSONL) or row number (Parquet).
+        row: 1-based number of its (first) line in files of text, of the row in Parquet and Arrow.
         code: stable name of the reason, for programs.
         message: the reason in words, for people.
         excerpt: the beginning of the row or text, at most `EXCERPT_CHARACTERS` characters.
+        id: the row's own name as text; None where it has none, or none that can be read.
     """
 
     file: str
@@ -51,6 +52,7 @@ class Reject:
     code: str
     message: str
     excerpt: str
+    id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,11 @@ class RowChunk:
         texts: role name -> one text a good row, so `len(texts[role]) == table.num_rows`; for a role of
             lists, one list of (id, text) a good row.
         rejects: the rows that stood between them and are not in `table`.
-        num_replaced: rows in which lone surrogates were replaced by U+FFFD.
+        num_replaced: rows in which lone surrogates or bytes that are not UTF-8 were replaced by U+FFFD.
         places: file and row number of every good row, numbered as in `Reject`.
+        ids: the id of every good row as text, None where it is null; None where no input has ids.
+        absent: positions of good rows that have no text to compute, and whose results are null; their
+            texts are empty.
     """
 
     index: int
@@ -73,6 +78,8 @@ class RowChunk:
     rejects: tuple[Reject, ...] = ()
     num_replaced: int = 0
     places: tuple[tuple[str, int], ...] = ()
+    ids: tuple[str | None, ...] | None = None
+    absent: frozenset[int] = frozenset()
 
     @property
     def num_rows(self) -> int:
@@ -88,9 +95,9 @@ class RowChunk:
         if not problems:
             return self
         keep = [row for row in range(self.num_rows) if row not in problems]
-        first_text = next(iter(self.texts.values()))
+        ids = self.ids
         refused = tuple(
-            Reject(*self.places[row], *problems[row], first_text[row][:EXCERPT_CHARACTERS])
+            Reject(*self.places[row], *problems[row], excerpt_of(self.texts, row), ids[row] if ids else None)
             for row in sorted(problems)
         )
         return replace(
@@ -99,7 +106,20 @@ class RowChunk:
             texts={role: [texts[row] for row in keep] for role, texts in self.texts.items()},
             rejects=self.rejects + refused,
             places=tuple(self.places[row] for row in keep),
+            ids=None if ids is None else tuple(ids[row] for row in keep),
+            absent=frozenset(new for new, row in enumerate(keep) if row in self.absent),
         )
+
+
+def excerpt_of(texts: Mapping[str, Sequence[Any]], row: int) -> str:
+    """Return the beginning of a row's first text; nothing for a list of texts.
+
+    Args:
+        texts: role name -> one text a row.
+        row: which row.
+    """
+    first = next(iter(texts.values()), ())[row:]
+    return first[0][:EXCERPT_CHARACTERS] if first and isinstance(first[0], str) else ""
 
 
 def drop_rows(table: pa.Table, rows: Sequence[int]) -> pa.Table:

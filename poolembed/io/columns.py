@@ -7,9 +7,14 @@ import pyarrow as pa
 
 from poolembed.config import InputConfig
 from poolembed.errors import ConfigError, InputError
+from poolembed.io.arrow_texts import is_text
 from poolembed.io.chunk import TextRole
-from poolembed.io.parquet import METADATA_PREFIX, is_text
+from poolembed.io.parquet import METADATA_PREFIX
 from poolembed.io.plan import Columns, ReadPlan
+from poolembed.io.policy import RowPolicy
+
+ID_COLUMN = "id"
+"""Holds the name of each row where the user says nothing else."""
 
 _METADATA_OF_COLUMNS = (
     b"ARROW:",
@@ -39,18 +44,33 @@ def make_plan(config: InputConfig, roles: Sequence[TextRole], parts: Sequence[Co
     """
     schema = _unified(parts)
     if not schema.names and all(part.may_miss for part in parts):
-        return _plan_without_columns(config, roles)
-    fields = _text_columns(config, roles, schema, parts)
-    return ReadPlan(_kept(schema, config.columns), fields, _lists(roles))
+        kept, fields = _without_columns(config, roles)
+    else:
+        kept, fields = _kept(schema, config.columns), _text_columns(config, roles, schema, parts)
+    return ReadPlan(
+        kept,
+        fields,
+        _lists(roles),
+        composed=any(role.is_column for role in roles),
+        id_column=_id_column(config, schema),
+        policy=RowPolicy.of(config),
+    )
 
 
-def _plan_without_columns(config: InputConfig, roles: Sequence[TextRole]) -> ReadPlan:
+def _id_column(config: InputConfig, schema: pa.Schema) -> str | None:
+    name = config.id_field
+    if name is not None and schema.names and name not in schema.names:
+        raise InputError(f"no column is named {name!r}", _suggestion(name, schema))
+    return name if name is not None else ID_COLUMN if ID_COLUMN in schema.names else None
+
+
+def _without_columns(config: InputConfig, roles: Sequence[TextRole]) -> tuple[pa.Schema, dict[str, str]]:
     # An input without a single record names no column, so the user's names are taken as they are.
     names = {role.name: config.column_of(role.name) or role.candidates[0] for role in roles}
     kept = config.columns if config.columns is not None else tuple(names.values())
     lists = {names[role] for role in _lists(roles)}
     schema = pa.schema([(name, pa.list_(pa.string()) if name in lists else pa.string()) for name in kept])
-    return ReadPlan(schema, names, _lists(roles))
+    return schema, names
 
 
 def _lists(roles: Sequence[TextRole]) -> frozenset[str]:

@@ -3,15 +3,26 @@
 import os
 import sys
 import tempfile
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+import pyarrow as pa
+
+from poolembed.config import InputFormat
 from poolembed.errors import InputError
-from poolembed.io.names import PARQUET_SUFFIX, STDIN_LABEL, input_suffix
+from poolembed.io.compression import compression_of, opened_bytes
+from poolembed.io.names import STDIN_LABEL
+from poolembed.io.remote import RemoteFile
 
 _COPY_BYTES = 2**20
+_MAGIC: tuple[tuple[bytes, InputFormat], ...] = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1\0\0", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +31,8 @@ class FileState:
 
     Attributes:
         size_bytes: length of the file.
-        modified_ns: time of the last change, in nanoseconds.
-        identity: device and inode.
+        modified_ns: time of the last change, in nanoseconds; 0 where a remote store does not say.
+        identity: device and inode; zeros for remote files.
     """
 
     size_bytes: int
@@ -34,22 +45,28 @@ class InputFile:
     """A file to read.
 
     Attributes:
-        path: where it is; None for standard input.
-        spool: the unnamed file that holds what came from standard input.
+        path: where it is; None for standard input and remote files.
+        format: what it holds; that of standard input is found when it is copied.
+        remote: where it is, for a remote file.
+        spool: the unnamed file that holds what came from standard input, or what was decompressed.
     """
 
     path: Path | None
+    format: InputFormat = "jsonl"
+    remote: RemoteFile | None = None
     spool: BinaryIO | None = None
 
     @property
     def label(self) -> str:
         """The name used in messages and rejects."""
+        if self.remote is not None:
+            return self.remote.url
         return STDIN_LABEL if self.path is None else str(self.path)
 
     @property
-    def is_parquet(self) -> bool:
-        """Whether the name says Parquet; everything else is JSON Lines."""
-        return self.path is not None and input_suffix(self.path) == PARQUET_SUFFIX
+    def is_stdin(self) -> bool:
+        """Whether it is standard input."""
+        return self.path is None and self.remote is None
 
     def open(self) -> BinaryIO:
         """Open the bytes at their beginning; the caller closes.
@@ -58,13 +75,27 @@ class InputFile:
             OSError: the file cannot be opened.
             ValueError: standard input has not been spooled.
         """
+        if self.spool is not None:
+            handle = os.fdopen(os.dup(self.spool.fileno()), "rb")
+            handle.seek(0)
+            return handle
+        if self.remote is not None:
+            return self.remote.open()
         if self.path is not None:
             return self.path.open("rb")
-        if self.spool is None:
-            raise ValueError("standard input must be spooled before it is read")
-        handle = os.fdopen(os.dup(self.spool.fileno()), "rb")
-        handle.seek(0)
-        return handle
+        raise ValueError("standard input must be spooled before it is read")
+
+    def native(self) -> pa.NativeFile:
+        """Open the bytes for pyarrow, which reads anywhere in them; the caller closes.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
+        if self.spool is None and self.path is not None:
+            return pa.OSFile(str(self.path))
+        if self.spool is None and self.remote is not None:
+            return self.remote.native()
+        return pa.PythonFile(self.open(), mode="r")
 
     def state(self) -> FileState | None:
         """Look at the file; None for standard input, which nobody else can change.
@@ -72,6 +103,8 @@ class InputFile:
         Raises:
             InputError: the file cannot be looked at.
         """
+        if self.remote is not None:
+            return FileState(*self.remote.size_and_time(), (0, 0))
         if self.path is None:
             return None
         try:
@@ -81,12 +114,13 @@ class InputFile:
         return FileState(stat.st_size, stat.st_mtime_ns, (stat.st_dev, stat.st_ino))
 
 
-def spooled(stdin: BinaryIO | None, opened: ExitStack) -> InputFile:
+def spooled(stdin: BinaryIO | None, opened: ExitStack, file_format: InputFormat | None = None) -> InputFile:
     """Copy standard input to an unnamed temporary file, so that it can be read twice.
 
     Args:
         stdin: where to read from; None takes the process's standard input.
         opened: what closes the copy, which is gone then.
+        file_format: what it holds; None goes by the first bytes, and takes JSON Lines for the rest.
 
     Returns:
         The copy, at its beginning.
@@ -97,15 +131,56 @@ def spooled(stdin: BinaryIO | None, opened: ExitStack) -> InputFile:
     if stdin is None and sys.stdin is None:
         raise InputError("standard input is closed", "pipe JSON Lines into the command")
     stream = sys.stdin.buffer if stdin is None else stdin
+    with _copied(STDIN_LABEL):
+        spool = _spool_of(stream, opened)
+    file = InputFile(None, spool=spool)
+    return replace(file, format=file_format or _detected(file))
+
+
+def unpacked(file: InputFile, opened: ExitStack) -> InputFile:
+    """Return a file that can be read anywhere: itself, or where it is compressed, a copy that is not.
+
+    Args:
+        file: where it is.
+        opened: what closes the copy, which is gone then.
+
+    Raises:
+        InputError: the file cannot be read, or not copied.
+    """
     try:
-        spool = tempfile.TemporaryFile(prefix="poolembed-stdin-")  # noqa: SIM115 - `opened` closes it
-        opened.enter_context(spool)
-        while block := stream.read(_COPY_BYTES):
+        with file.open() as raw:
+            packed = compression_of(raw)
+    except OSError as error:
+        raise InputError(f"{file.label}: cannot be read: {error.strerror or error}") from error
+    if packed is None:
+        return file
+    with opened_bytes(file.label, file.open) as stream:
+        spool = _spool_of(stream, opened)
+    return replace(file, spool=spool)
+
+
+def _spool_of(stream: BinaryIO, opened: ExitStack) -> BinaryIO:
+    spool = opened.enter_context(tempfile.TemporaryFile(prefix="poolembed-input-"))  # noqa: SIM115 - `opened` closes it
+    while block := stream.read(_COPY_BYTES):
+        with _copied("the input"):
             spool.write(block)
+    with _copied("the input"):
         spool.flush()
+    return spool
+
+
+@contextmanager
+def _copied(label: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InputError(
-            f"{STDIN_LABEL}: cannot be copied to {tempfile.gettempdir()}: {error.strerror or error}",
+            f"{label}: cannot be copied to {tempfile.gettempdir()}: {error.strerror or error}",
             "set TMPDIR to a folder with room for the whole input",
         ) from error
-    return InputFile(None, spool)
+
+
+def _detected(file: InputFile) -> InputFormat:
+    with opened_bytes(file.label, file.open) as stream:
+        head = stream.peek(8)
+    return next((name for magic, name in _MAGIC if head.startswith(magic)), "jsonl")

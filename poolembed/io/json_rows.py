@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from poolembed.io.policy import INVALID_UTF8
+
 MAX_DEPTH = 100
 """Deepest nesting that is taken."""
 
@@ -81,32 +83,51 @@ _DECODE_EXACT: Callable[[str], Any] = json.JSONDecoder(
 ).decode
 
 
-def parse_row(data: bytes, *, exact: bool) -> tuple[dict[str, Any], frozenset[str]]:
+def decoded(data: bytes, *, replace: bool) -> str:
+    """Return bytes as text.
+
+    Args:
+        data: UTF-8, as it should be.
+        replace: put U+FFFD for bytes that are not UTF-8.
+
+    Raises:
+        RowError: there are such bytes and they are not replaced.
+    """
+    try:
+        return data.decode("utf-8", "replace" if replace else "strict")
+    except UnicodeDecodeError as error:
+        position = error.start
+        raise RowError(INVALID_UTF8, f"byte {position + 1}, {data[position]:#04x}, is not UTF-8") from error
+
+
+def parse_row(data: bytes, *, exact: bool, replace: bool = False) -> tuple[dict[str, Any], frozenset[str]]:
     """Parse one line.
 
     Args:
         data: the line, in UTF-8.
         exact: give every number as `JsonNumber`; integers too long for Python are given so anyway.
+        replace: put U+FFFD for bytes that are not UTF-8.
 
     Returns:
-        The record, and the keys in or below which lone surrogates were replaced by U+FFFD.
+        The record, and the keys in or below which lone surrogates were replaced by U+FFFD; all keys
+        where bytes were.
 
     Raises:
         RowError: the line is not UTF-8 or not a JSON object, a key stands twice, or it nests too deep.
     """
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        position = error.start
-        raise RowError("invalid_utf8", f"byte {position + 1}, {data[position]:#04x}, is not UTF-8") from error
+    text = decoded(data, replace=replace)
     record = _decoded(text, exact=exact)
     if type(record) is not dict:
         raise RowError("not_an_object", f"the line holds {kind_name(record)}, not a JSON object")
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(record) > MAX_DEPTH:
         raise RowError("too_deep", f"nested more than {MAX_DEPTH} levels deep")
     if "\\ud" in text or "\\uD" in text:
-        return _without_surrogates(record)
-    return record, frozenset()
+        record, changed = _without_surrogates(record)
+    else:
+        changed = frozenset[str]()
+    if replace and _REPLACEMENT in text and text.encode() != data:
+        changed = frozenset(record)
+    return record, changed
 
 
 def _decoded(text: str, *, exact: bool) -> object:

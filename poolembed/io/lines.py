@@ -1,36 +1,32 @@
-"""Numbered lines of a JSON Lines file, compressed or not; the bytes are not looked into here.
+"""Numbered lines of a file of text, compressed or not; the bytes are not looked into here.
 
 A line ends at a line feed and nowhere else: U+2028 and its like are part of the text.
 """
 
-import gzip
-import io
-import zlib
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from io import BufferedReader
 from typing import BinaryIO, NamedTuple
 
 from poolembed.errors import InputError
+from poolembed.io.compression import opened_bytes
 
 MAX_LINE_BYTES = 2**30
 """Longest line that is taken; what is longer cannot be held in one value of a string column."""
 
 _BOM = b"\xef\xbb\xbf"
-_GZIP_MAGIC = b"\x1f\x8b"
-_FOREIGN_MAGIC = {
-    b"PAR1": ("a Parquet file", "name it *.parquet"),
-    b"\x28\xb5\x2f\xfd": ("compressed with zstd", "decompress it, or use gzip"),
-    b"BZh": ("compressed with bzip2", "decompress it, or use gzip"),
-    b"\xfd7zXZ": ("compressed with xz", "decompress it, or use gzip"),
-    b"PK\x03\x04": ("a zip archive", "unpack it, or use gzip"),
-    b"\xff\xfe": ("UTF-16 text", "convert it to UTF-8"),
-    b"\xfe\xff": ("UTF-16 text", "convert it to UTF-8"),
-}
-_BUFFER_BYTES = 2**20
+_FOREIGN = (
+    (re.compile(rb"PAR1[^ -~\n]"), "a Parquet file", "name it *.parquet, or say --input-format parquet"),
+    (re.compile(rb"ARROW1\0"), "an Arrow file", "name it *.arrow, or say --input-format arrow"),
+    (re.compile(rb"\xff\xff\xff\xff"), "an Arrow stream", "name it *.arrow, or say --input-format arrow"),
+    (re.compile(rb"PK\x03\x04"), "a zip archive", "unpack it, or use gzip"),
+    (re.compile(rb"\xff\xfe|\xfe\xff"), "UTF-16", "convert it to UTF-8"),
+)
+_BLOCK_BYTES = 2**20
 
 
 class Line(NamedTuple):
-    """One line that is not blank.
+    """One line, or what stands for one record.
 
     Attributes:
         number: 1-based; blank lines count.
@@ -42,11 +38,16 @@ class Line(NamedTuple):
     data: bytes
     whole: bool = True
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether it holds nothing but white space."""
+        return not self.data.strip(b" \t\r\n")
+
 
 def numbered_lines(
     label: str, open_bytes: Callable[[], BinaryIO], max_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[Line]:
-    """Yield the lines of a file that are not blank.
+    """Yield the lines of a file, blank ones among them.
 
     Args:
         label: name of the file in messages.
@@ -56,8 +57,8 @@ def numbered_lines(
     Raises:
         InputError: the file cannot be opened or read, is damaged, or is of another kind.
     """
-    with _translated(label), open_bytes() as raw:
-        stream = _decompressed(label, raw)
+    with opened_bytes(label, open_bytes) as stream:
+        _refuse_foreign(label, stream)
         number = 0
         while data := stream.readline(max_bytes + 1):
             number += 1
@@ -66,31 +67,17 @@ def numbered_lines(
             if len(data) > max_bytes:
                 _skip_line(stream, data)
                 yield Line(number, data, whole=False)
-            elif data.strip(b" \t\r\n"):
+            elif data:
                 yield Line(number, data)
 
 
-def _decompressed(label: str, raw: BinaryIO) -> BinaryIO:
-    head = raw.read(max(map(len, _FOREIGN_MAGIC)))
-    raw.seek(0)
-    for magic, (what, hint) in _FOREIGN_MAGIC.items():
-        if head.startswith(magic):
-            raise InputError(f"{label}: not JSON Lines but {what}", hint)
-    if head.startswith(_GZIP_MAGIC):
-        return io.BufferedReader(gzip.GzipFile(fileobj=raw), _BUFFER_BYTES)
-    return raw
+def _refuse_foreign(label: str, stream: BufferedReader) -> None:
+    head = stream.peek(8)
+    for magic, what, hint in _FOREIGN:
+        if magic.match(head):
+            raise InputError(f"{label}: not UTF-8 text but {what}", hint)
 
 
-def _skip_line(stream: BinaryIO, data: bytes) -> None:
+def _skip_line(stream: BufferedReader, data: bytes) -> None:
     while data and not data.endswith(b"\n"):
-        data = stream.readline(_BUFFER_BYTES)
-
-
-@contextmanager
-def _translated(label: str) -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{label}: the gzip data is damaged or cut off ({error})") from error
-    except OSError as error:
-        raise InputError(f"{label}: cannot be read: {error.strerror or error}") from error
+        data = stream.readline(_BLOCK_BYTES)

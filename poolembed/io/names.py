@@ -1,27 +1,45 @@
 """Names of files: which suffix holds what, and what outputs are called."""
 
-from pathlib import Path
+from pathlib import Path, PurePath
+
+from poolembed.config import InputFormat
 
 STDIN = "-"
 STDIN_LABEL = "<stdin>"
 
-JSONL_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 PARQUET_SUFFIX = ".parquet"
-SUPPORTED_SUFFIXES = (*JSONL_SUFFIXES, PARQUET_SUFFIX)
+FORMAT_SUFFIXES: dict[InputFormat, tuple[str, ...]] = {
+    "jsonl": (".jsonl", ".ndjson"),
+    "parquet": (PARQUET_SUFFIX,),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+    "text": (".txt",),
+}
+COMPRESSION_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 
 REJECTS_SUFFIX = ".rejects.jsonl"
 JOB_SUFFIX = ".job"
 PARTS_PATTERN = "part-*"
 
 
-def input_suffix(path: Path) -> str | None:
-    """Return the supported suffix that `path` ends in (`.jsonl.gz`), or None."""
+def input_suffix(path: PurePath) -> str | None:
+    """Return the suffix that says what a file holds, with that of its compression (`.jsonl.gz`), or None."""
     name = path.name.lower()
-    return next((suffix for suffix in SUPPORTED_SUFFIXES if name.endswith(suffix)), None)
+    packed = next((suffix for suffix in COMPRESSION_SUFFIXES if name.endswith(suffix)), "")
+    bare = name.removesuffix(packed)
+    suffixes = (suffix for known in FORMAT_SUFFIXES.values() for suffix in known)
+    return next((suffix + packed for suffix in suffixes if bare.endswith(suffix)), None)
+
+
+def format_of(path: PurePath) -> InputFormat | None:
+    """Return the format that the name of a file stands for, or None."""
+    suffix = input_suffix(path) or ""
+    return next((name for name, known in FORMAT_SUFFIXES.items() if suffix.startswith(known)), None)
 
 
 def stem(path: Path) -> str:
-    """Return the name of an input file without its supported suffix (`a.v2.jsonl.gz` -> `a.v2`)."""
+    """Return the name of an input file without its known suffix (`a.v2.jsonl.gz` -> `a.v2`)."""
     return path.name[: -len(input_suffix(path) or "")] or path.name
 
 

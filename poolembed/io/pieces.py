@@ -4,14 +4,16 @@ Where a chunk ends depends only on the rows and the two limits, never on how a r
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from poolembed.io.chunk import Reject, RowChunk
+from poolembed.io.chunk import Reject, RowChunk, drop_rows, excerpt_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,9 @@ class Piece:
         places: file and row number of every good row.
         row_bytes: what each row weighs, shape (num_rows,), int64.
         rejects: the refused rows by position, in order.
-        replaced: positions of the rows in which lone surrogates were replaced.
+        replaced: positions of the rows in which characters were replaced.
+        ids: the id of every good row as text; None where the file has none.
+        absent: which good rows have no text to compute, counting good rows alone, ascending.
     """
 
     table: pa.Table
@@ -33,6 +37,8 @@ class Piece:
     row_bytes: np.ndarray
     rejects: tuple[tuple[int, Reject], ...] = ()
     replaced: tuple[int, ...] = ()
+    ids: Sequence[str | None] | None = None
+    absent: tuple[int, ...] = ()
 
     @property
     def num_rows(self) -> int:
@@ -51,6 +57,44 @@ class Piece:
             row_bytes=self.row_bytes[start:stop],
             rejects=tuple((position - start, reject) for position, reject in self.rejects[before:until]),
             replaced=tuple(position - start for position in self.replaced if start <= position < stop),
+            ids=None if self.ids is None else self.ids[good],
+            absent=tuple(row - good.start for row in self.absent if good.start <= row < good.stop),
+        )
+
+    def without(self, problems: Mapping[int, tuple[str, str]]) -> "Piece":
+        """Return this piece with some of its good rows refused.
+
+        Args:
+            problems: which good row, counting good rows alone -> (code, message).
+        """
+        if not problems:
+            return self
+        refused = {position for position, _ in self.rejects}
+        positions = [position for position in range(self.num_rows) if position not in refused]
+        keep = [row for row in range(len(positions)) if row not in problems]
+        ids = self.ids
+        rejects = [
+            (
+                positions[row],
+                Reject(
+                    *self.places[row],
+                    *problems[row],
+                    excerpt_of(self.texts, row),
+                    None if ids is None else ids[row],
+                ),
+            )
+            for row in problems
+        ]
+        gone = {positions[row] for row in problems}
+        return replace(
+            self,
+            table=drop_rows(self.table, sorted(problems)),
+            texts={role: [texts[row] for row in keep] for role, texts in self.texts.items()},
+            places=[self.places[row] for row in keep],
+            rejects=tuple(sorted([*self.rejects, *rejects], key=itemgetter(0))),
+            replaced=tuple(position for position in self.replaced if position not in gone),
+            ids=None if ids is None else [ids[row] for row in keep],
+            absent=tuple(new for new, row in enumerate(keep) if row in set(self.absent)),
         )
 
 
@@ -86,6 +130,7 @@ def gather(pieces: Iterator[Piece], max_rows: int, max_bytes: int) -> Iterator[R
 
 
 def _join(index: int, pieces: Sequence[Piece]) -> RowChunk:
+    starts = accumulate((len(piece.places) for piece in pieces), initial=0)
     return RowChunk(
         index=index,
         table=pa.concat_tables([piece.table for piece in pieces]),
@@ -93,4 +138,18 @@ def _join(index: int, pieces: Sequence[Piece]) -> RowChunk:
         rejects=tuple(reject for piece in pieces for _, reject in piece.rejects),
         num_replaced=sum(len(piece.replaced) for piece in pieces),
         places=tuple(place for piece in pieces for place in piece.places),
+        ids=_joined_ids(pieces),
+        absent=frozenset(
+            start + row for start, piece in zip(starts, pieces, strict=False) for row in piece.absent
+        ),
+    )
+
+
+def _joined_ids(pieces: Sequence[Piece]) -> tuple[str | None, ...] | None:
+    if all(piece.ids is None for piece in pieces):
+        return None
+    return tuple(
+        name
+        for piece in pieces
+        for name in (piece.ids if piece.ids is not None else [None] * len(piece.places))
     )

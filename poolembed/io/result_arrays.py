@@ -15,9 +15,14 @@ def result_field(column: ResultColumn) -> pa.Field:
     return pa.field(column.name, _list_type(column), nullable=False)
 
 
-def result_schema(columns: Sequence[ResultColumn]) -> pa.Schema:
-    """Return the Arrow schema of results."""
-    return pa.schema([result_field(column) for column in columns])
+def result_schema(columns: Sequence[ResultColumn], *, nullable: bool = False) -> pa.Schema:
+    """Return the Arrow schema of results.
+
+    Args:
+        columns: what was declared.
+        nullable: whether rows may have no results.
+    """
+    return pa.schema([result_field(column).with_nullable(nullable) for column in columns])
 
 
 def result_table(columns: Sequence[ResultColumn], data: Mapping[str, ColumnData]) -> pa.Table:

@@ -164,7 +164,12 @@ class PartsSink(Sink):
 
 
 def open_sink(
-    folder: JobFolder, schema: pa.Schema, results: Sequence[ResultColumn], metadata: Mapping[str, str]
+    folder: JobFolder,
+    schema: pa.Schema,
+    results: Sequence[ResultColumn],
+    metadata: Mapping[str, str],
+    *,
+    nullable: bool = False,
 ) -> Sink:
     """Open the output.
 
@@ -173,6 +178,7 @@ def open_sink(
         schema: the kept input columns (`Source.schema`).
         results: the columns that the run adds, in order.
         metadata: what the output records about the run; keys get the prefix `poolembed.`.
+        nullable: whether rows may have no results.
 
     Returns:
         The open output; used as a context manager.
@@ -185,7 +191,7 @@ def open_sink(
     described = {result.name: describe_column(result) for result in results}
     recorded = {f"poolembed.{key}": value for key, value in metadata.items()}
     output_schema = pa.schema(
-        [*schema, *result_schema(results)],
+        [*schema, *result_schema(results, nullable=nullable)],
         metadata={**(schema.metadata or {}), **recorded, RESULTS_KEY: json.dumps(described)},
     )
     return (PartsSink if folder.target.in_parts else FileSink)(folder, output_schema, results)

@@ -8,16 +8,17 @@ from typing import BinaryIO, Self
 
 import pyarrow as pa
 
-from poolembed.config import InputConfig, OnError
+from poolembed.config import InputConfig, OnDuplicateId
+from poolembed.errors import InputError
 from poolembed.io.chunk import RowChunk, TextRole
 from poolembed.io.columns import make_plan
-from poolembed.io.files import InputFile, spooled
+from poolembed.io.files import spooled
+from poolembed.io.ids import SeenIds
 from poolembed.io.inputs import find_inputs
-from poolembed.io.json_columns import JsonColumns
-from poolembed.io.jsonl import JsonlReader
-from poolembed.io.parquet import ParquetReader
 from poolembed.io.pieces import Piece, gather
-from poolembed.io.plan import Columns, Reader, ReadPlan, refused
+from poolembed.io.plan import Reader, ReadPlan, refused
+from poolembed.io.policy import DUPLICATE_ID
+from poolembed.io.survey import survey
 
 
 class Source:
@@ -37,8 +38,8 @@ class Source:
         readers: Sequence[Reader],
         plan: ReadPlan,
         *,
-        on_error: OnError,
-        skipped: tuple[Path, ...],
+        on_duplicate_id: OnDuplicateId,
+        skipped: tuple[Path | str, ...],
         opened: ExitStack,
     ) -> None:
         self.num_rows = sum(reader.num_rows for reader in readers)
@@ -47,7 +48,7 @@ class Source:
         self.skipped = skipped
         self._readers = readers
         self._plan = plan
-        self._on_error = on_error
+        self._on_duplicate_id = on_duplicate_id
         self._opened = opened
 
     def chunks(self, max_rows: int, max_bytes: int) -> Iterator[RowChunk]:
@@ -55,20 +56,50 @@ class Source:
 
         Args:
             max_rows: most rows of a chunk, refused ones included; at least 1.
-            max_bytes: most bytes of a chunk (lines as they stand in JSONL; text and the mean of the
-                other kept columns in Parquet); a single larger row is a chunk of its own.
+            max_bytes: most bytes of a chunk (lines as they stand in files of text; text and the mean of
+                the other kept columns in Parquet and Arrow); a single larger row is a chunk of its own.
 
         Raises:
-            InputError: a file is damaged or has changed, or a row is refused and `on_error` is `fail`.
+            InputError: a file is damaged or has changed, or a row is refused in a way that stops the run.
         """
         return gather(self._pieces(), max_rows, max_bytes)
 
     def _pieces(self) -> Iterator[Piece]:
+        policy = self._plan.policy
+        seen = None if self._on_duplicate_id == "keep" else SeenIds()
         for reader in self._readers:
             for piece in reader.pieces(self._plan):
-                if piece.rejects and self._on_error == "fail":
-                    raise refused(piece.rejects[0][1])
-                yield piece
+                told = piece if seen is None else self._without_repeats(piece, seen)
+                for _, reject in told.rejects:
+                    if policy.stops(reject.code):
+                        raise refused(reject)
+                yield told
+
+    def _without_repeats(self, piece: Piece, seen: SeenIds) -> Piece:
+        again = seen.add(piece.ids or ())
+        names = piece.ids or ()
+        if again and self._on_duplicate_id == "error":
+            file, row = piece.places[again[0]]
+            raise InputError(
+                f"{file}:{row}: the id {names[again[0]]!r} stood before",
+                "--on-duplicate-id first keeps the first row of each id, keep all of them",
+            )
+        return piece.without({row: (DUPLICATE_ID, f"the id {names[row]!r} stood before") for row in again})
+
+    def check(self) -> None:
+        """Look for what would stop the run, so that it is told before anything expensive starts.
+
+        Raises:
+            InputError: a row is refused in a way that stops the run, or an id stands twice and must not.
+        """
+        if self._on_duplicate_id == "error":
+            for _ in self._pieces():
+                pass
+        elif self._plan.policy.may_stop:
+            for reader in self._readers:
+                problem = reader.first_problem(self._plan)
+                if problem is not None:
+                    raise refused(problem)
 
     def close(self) -> None:
         """Give up the copy of standard input."""
@@ -86,8 +117,8 @@ class Source:
 def open_source(config: InputConfig, roles: Sequence[TextRole], stdin: BinaryIO | None = None) -> Source:
     """Survey the input: find the files, count the rows, learn the types, find the texts.
 
-    JSON Lines is read once for this, Parquet by its footer; with `on_error="fail"` the texts are
-    looked through as well, so that a bad row is told before any model is loaded.
+    Files of text are read once for this, Parquet by its footer; where a bad row stops the run, the texts
+    are looked through as well, so that it is told before any model is loaded.
 
     Args:
         config: which rows are read.
@@ -98,45 +129,23 @@ def open_source(config: InputConfig, roles: Sequence[TextRole], stdin: BinaryIO 
         The open input; used as a context manager.
 
     Raises:
-        InputError: something cannot be read, a column is missing, or a row is bad and `on_error` is `fail`.
+        InputError: something cannot be read, a column is missing, or a row stops the run.
         ConfigError: a file is given twice, or the choice of columns is wrong.
     """
-    found = find_inputs(config.paths)
-    with ExitStack() as opened:
-        files = [spooled(stdin, opened) if file.path is None else file for file in found.files]
-        readers, parts = _survey(files, config)
-        plan = make_plan(config, roles, parts)
-        if config.on_error == "fail":
-            _check(readers, plan)
-        return Source(readers, plan, on_error=config.on_error, skipped=found.skipped, opened=opened.pop_all())
-
-
-def _check(readers: Sequence[Reader], plan: ReadPlan) -> None:
-    for reader in readers:
-        problem = reader.first_problem(plan)
-        if problem is not None:
-            raise refused(problem)
-
-
-def _survey(files: Sequence[InputFile], config: InputConfig) -> tuple[list[Reader], list[Columns]]:
-    json_columns = JsonColumns()
-    readers: list[Reader] = []
-    parts: list[Columns | None] = []
-    json_label = None
-    left = config.limit
-    for file in files:
-        if left == 0:
-            break
-        if file.is_parquet:
-            parquet = ParquetReader(file, left)
-            parts.append(parquet.describe())
-            readers.append(parquet)
-        else:
-            jsonl = JsonlReader(file, json_columns)
-            jsonl.survey(left, config.on_error)
-            if json_label is None:
-                json_label = file.label
-                parts.append(None)
-            readers.append(jsonl)
-        left = None if left is None else left - readers[-1].num_rows
-    return readers, [json_columns.describe(json_label or "") if part is None else part for part in parts]
+    found = find_inputs(config.paths, config.input_format)
+    with ExitStack() as undo:
+        opened = undo.enter_context(ExitStack())
+        files = [
+            spooled(stdin, opened, config.input_format) if file.is_stdin else file for file in found.files
+        ]
+        readers, parts = survey(files, config, opened)
+        source = Source(
+            readers,
+            make_plan(config, roles, parts),
+            on_duplicate_id=config.on_duplicate_id,
+            skipped=found.skipped,
+            opened=opened,
+        )
+        source.check()
+        undo.pop_all()
+    return source

@@ -75,7 +75,8 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
         OutputError: something is there already, or it cannot be written, or it is an input.
         InputError: an input does not exist.
     """
-    files = [file.path for file in find_inputs(inputs.paths).files if file.path is not None]
+    inputs_found = find_inputs(inputs.paths, inputs.input_format).files
+    files = [file.path for file in inputs_found if file.path is not None]
     named = (
         _default(inputs, files, suffix, FORMATS[config.format or DEFAULT_FORMAT])
         if config.output is None

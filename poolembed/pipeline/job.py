@@ -63,7 +63,8 @@ def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None)
         columns = [*operation.columns, *COUNTS]
         metadata = {"version": __version__, **operation.metadata, **rows.metadata}
         store = folder.begin(_settings(job, operation.metadata), columns)
-        with open_sink(folder, source.schema, columns, metadata) as sink:
+        nullable = "null" in (job.input.on_null, job.input.on_empty)
+        with open_sink(folder, source.schema, columns, metadata, nullable=nullable) as sink:
             loaded = time.monotonic()
             progress.start(source.num_rows)
             run = Run(

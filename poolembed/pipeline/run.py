@@ -58,6 +58,7 @@ class Tally:
     num_rows: int = 0
     num_computed: int = 0
     num_reused: int = 0
+    num_absent: int = 0
     num_rejected: int = 0
     num_truncated: int = 0
     num_replaced: int = 0
@@ -147,7 +148,7 @@ class Run:
                 if chunk is None:
                     return
                 texts = rows.of(chunk)
-                lookup = self.store.find(text_keys(texts))
+                lookup = self.store.find(text_keys(texts), chunk.absent)
             with self.tally.timing("tokenize_s"):
                 new = _rows_of(texts, lookup.new)
                 tokens = self.operation.tokenize(new) if len(lookup.new) else None
@@ -176,6 +177,7 @@ class Run:
         num_rejected, num_truncated = len(chunk.rejects), num_true(results, "truncated")
         tally = self.tally
         tally.num_rows += chunk.num_rows
+        tally.num_absent += len(chunk.absent)
         tally.num_reused += lookup.num_known
         tally.num_rejected += num_rejected
         tally.num_replaced += chunk.num_replaced

@@ -24,6 +24,7 @@ class RunSummary:
         num_rows: rows written.
         num_computed: distinct texts computed.
         num_reused: rows whose results an earlier or interrupted run had computed.
+        num_absent: rows without a text, written with null results.
         num_removed: rows of the output that was renewed whose texts are in the input no more.
         num_rejected: rows that went to the rejects file.
         num_truncated: rows that lost text to the maximum length.
@@ -48,6 +49,7 @@ class RunSummary:
     num_rows: int
     num_computed: int
     num_reused: int
+    num_absent: int
     num_removed: int
     num_rejected: int
     num_truncated: int
@@ -69,7 +71,7 @@ class RunSummary:
     @property
     def num_shared(self) -> int:
         """Rows with the text of another row of the run, which was computed once for all of them."""
-        return self.num_rows - self.num_computed - self.num_reused
+        return self.num_rows - self.num_computed - self.num_reused - self.num_absent
 
     def to_json(self) -> dict[str, Any]:
         """Return every field, `num_shared` and `tokens_per_s` as plain values."""
@@ -83,6 +85,7 @@ class RunSummary:
             (self.num_reused and self.num_computed, "computed"),
             (self.num_reused, "reused"),
             (self.num_shared, "with the text of another row"),
+            (self.num_absent, "without a text"),
             (self.num_removed, "removed"),
             (self.num_truncated, "truncated"),
             (self.num_rejected, "rejected"),

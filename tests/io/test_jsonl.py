@@ -14,8 +14,10 @@ from poolembed.errors import InputError
 from poolembed.io import TextRole, open_source
 from poolembed.io.files import InputFile
 from poolembed.io.json_columns import MAX_COLUMNS, JsonColumns
-from poolembed.io.jsonl import JsonlReader
+from poolembed.io.jsonl import JsonlSource
 from poolembed.io.plan import ReadPlan
+from poolembed.io.policy import RowPolicy
+from poolembed.io.records import RecordReader
 
 TEXT = TextRole("text", ("text",))
 BAD_LINES = [
@@ -294,8 +296,8 @@ def test_two_texts_a_row_are_both_asked_for(write):
 
 def test_a_line_over_the_limit_is_refused_and_the_next_one_is_not(write):
     path = write("a.jsonl", {"text": "x" * 100}, {"text": "y"})
-    reader = JsonlReader(InputFile(path), JsonColumns(), max_line_bytes=50)
-    reader.survey(None, "skip")
+    reader = RecordReader(JsonlSource(InputFile(path), JsonColumns(), max_bytes=50))
+    reader.survey(None, RowPolicy(on_error="skip"))
     (piece,) = reader.pieces(ReadPlan(pa.schema([("text", pa.string())]), {"text": "text"}))
     assert piece.texts == {"text": ["y"]}
     (reject,) = [reject for _, reject in piece.rejects]

@@ -15,7 +15,11 @@ from poolembed.io.names import input_suffix, part_name, rejects_path, stem
         ("corpus.NDJSON", ".ndjson", "corpus"),
         ("corpus.ndjson.gz", ".ndjson.gz", "corpus"),
         ("corpus.parquet", ".parquet", "corpus"),
-        ("corpus.txt", None, "corpus.txt"),
+        ("corpus.txt", ".txt", "corpus"),
+        ("corpus.md", None, "corpus.md"),
+        ("corpus.gz", None, "corpus.gz"),
+        ("corpus.CSV.zst", ".csv.zst", "corpus"),
+        ("corpus.feather.xz", ".feather.xz", "corpus"),
         (".jsonl", ".jsonl", ".jsonl"),
     ],
 )

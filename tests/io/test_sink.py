@@ -126,6 +126,7 @@ def test_rejects_are_written_beside_with_their_reasons(run, write):
             "code": "null_text",
             "message": "the text in 'text' is null",
             "excerpt": '{"text": null}',
+            "id": None,
         },
         {
             "file": str(path),
@@ -133,6 +134,7 @@ def test_rejects_are_written_beside_with_their_reasons(run, write):
             "code": "invalid_utf8",
             "message": "byte 11, 0xff, is not UTF-8",
             "excerpt": '{"text": "\ufffd"}',
+            "id": None,
         },
     ]
     assert pq.read_table(output)["text"].to_pylist() == ["x", "y"]

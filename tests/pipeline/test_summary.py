@@ -15,6 +15,7 @@ def summary(**changes):
         "num_rows": 1000,
         "num_computed": 1000,
         "num_reused": 0,
+        "num_absent": 0,
         "num_removed": 0,
         "num_rejected": 0,
         "num_truncated": 0,

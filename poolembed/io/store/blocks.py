@@ -122,11 +122,11 @@ class GroupCache:
     """The row groups of earlier outputs that were asked for last.
 
     Args:
-        columns: the columns of results.
+        schema: the columns of results.
     """
 
-    def __init__(self, columns: list[str]) -> None:
-        self._columns = columns
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
         self._groups: OrderedDict[tuple[Path, int], pa.Table] = OrderedDict()
 
     def get(self, path: Path, group: int) -> pa.Table:
@@ -134,7 +134,9 @@ class GroupCache:
         key = path, group
         if key not in self._groups:
             with pq.ParquetFile(path) as file:
-                self._groups[key] = file.read_row_group(group, self._columns)
+                found = file.read_row_group(group, self._schema.names).select(self._schema.names)
+            # In an output results may be nullable; those of rows without a text are not asked for.
+            self._groups[key] = pa.Table.from_arrays(found.columns, schema=self._schema)
         self._groups.move_to_end(key)
         while len(self._groups) > OPEN_GROUPS:
             self._groups.popitem(last=False)

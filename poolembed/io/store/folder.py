@@ -98,7 +98,7 @@ class JobFolder:
         self._settings = settings
         write_text(self.path / _RUN, json.dumps(settings, ensure_ascii=False))
         store = ResultStore(result_schema(columns))
-        cache = GroupCache(store.schema.names)
+        cache = GroupCache(store.schema)
         for output in standing:
             output.add_to(store, cache)
         self._know_saved(store)

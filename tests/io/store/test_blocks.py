@@ -81,7 +81,7 @@ def test_a_block_that_cannot_be_saved_is_an_output_error_and_stays_in_memory(tmp
 def test_an_earlier_output_gives_its_results_whatever_its_row_groups(tmp_path, group_rows):
     table = results_of(TEXTS).append_column("text", pa.array(TEXTS))
     pq.write_table(table, tmp_path / "out.parquet", row_group_size=group_rows)
-    cache = GroupCache(results_of([]).schema.names)
+    cache = GroupCache(results_of([]).schema)
     output = OutputFile(tmp_path / "out.parquet", cache)
     assert output.num_rows == 20
     for rows in (ROWS, np.arange(20), np.asarray([11])):

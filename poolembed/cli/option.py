@@ -1,4 +1,4 @@
-"""Kinds of options, and how every one of them is made."""
+"""How one option is made, and what values of options look like."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,3 +43,14 @@ def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - cli
     settings.setdefault("envvar", f"POOLEMBED_{name.upper().replace('-', '_')}")
     settings.setdefault("show_default", True)
     return click.option(*spellings, **settings)
+
+
+def as_character(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    r"""Return the character that a user types as `\t`; other values as they are.
+
+    Args:
+        ctx: click's.
+        param: click's.
+        value: as it was typed.
+    """
+    return "\t" if value == r"\t" else value

@@ -1,0 +1,131 @@
+"""Arrow IPC files and streams, Feather among them, in small batches.
+
+Memory holds one record batch of the file. Each is validated before anything looks into it: pyarrow reads
+beyond the end of damaged ones.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import ipc
+
+from poolembed.errors import InputError
+from poolembed.io.arrow_texts import is_text, plain
+from poolembed.io.files import InputFile
+from poolembed.io.parquet import batch_rows
+from poolembed.io.remote import network_errors
+from poolembed.io.table_reader import look_at_names
+
+_FILE_MAGIC = b"ARROW1"
+_OLD_FEATHER_MAGIC = b"FEA1"
+
+
+class ArrowBatches:
+    """What is in one Arrow file or stream.
+
+    Args:
+        file: where it is.
+
+    Attributes:
+        schema: all its columns.
+        num_rows: how many rows it holds.
+
+    Raises:
+        InputError: it is neither, or damaged.
+    """
+
+    def __init__(self, file: InputFile) -> None:
+        self._file = file
+        with self._opened(None) as (schema, batches):
+            with _translated(file.label):
+                look_at_names(schema)
+            self.schema: pa.Schema = schema
+            self.num_rows = sum(batch.num_rows for batch in _each(file.label, batches))
+
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, in small batches of these columns.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        wanted = [self.schema.get_field_index(name) for name in columns]
+        with self._opened(wanted) as (_, batches):
+            for batch in _each(self._file.label, batches):
+                with _translated(self._file.label):
+                    _validate(batch)
+                size = batch_rows(batch.num_rows, batch.nbytes)
+                for start in range(0, batch.num_rows, size):
+                    yield batch.slice(start, size)
+
+    @contextmanager
+    def _opened(self, columns: list[int] | None) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+        with _translated(self._file.label):
+            source = self._file.native()
+        with source:
+            with _translated(self._file.label):
+                # An empty list means all columns to pyarrow; one column is enough to count rows.
+                options = ipc.IpcReadOptions(included_fields=columns or [0])
+                head = source.read(len(_FILE_MAGIC))
+                source.seek(0)
+                if head.startswith(_OLD_FEATHER_MAGIC):
+                    raise InputError(
+                        f"{self._file.label}: is in the first version of Feather", "write it anew"
+                    )
+                is_file = head == _FILE_MAGIC
+                whole: Any = ipc.open_file(source) if is_file else ipc.open_stream(source)
+                schema = whole.schema
+                source.seek(0)
+                if not len(schema):
+                    raise InputError(f"{self._file.label}: has no columns")
+                reader: Any = (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
+                batches = _of_file(reader) if is_file else iter(reader)
+            yield schema, batches
+
+
+def _of_file(reader: ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
+    return (reader.get_batch(index) for index in range(reader.num_record_batches))
+
+
+def _each(label: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    while True:
+        with _translated(label):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _validate(batch: pa.RecordBatch) -> None:
+    batch.validate()
+    for array in batch.columns:
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            # Bytes that are not UTF-8 are the row's fault, and told there.
+            if not is_text(array.type) or pa.types.is_dictionary(array.type):
+                raise
+            _as_bytes(array).validate(full=True)
+            plain(array)
+
+
+def _as_bytes(array: pa.Array) -> pa.Array:
+    """Return an array of strings as one of bytes, sharing memory and looking at nothing."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    large = pa.types.is_large_string(array.type)
+    if pa.types.is_string_view(array.type):
+        kind = pa.binary_view()
+    else:
+        kind = pa.large_binary() if large else pa.binary()
+    return pa.Array.from_buffers(kind, len(array), array.buffers(), array.null_count, array.offset)
+
+
+@contextmanager
+def _translated(label: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError, *network_errors()) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{label}: cannot be read as Arrow: {reason}") from error
