@@ -53,8 +53,24 @@ Examples:
   poolembed embed --help
 """
 
+EPILOG = """\b
+Exit codes:
+  0     the output is complete
+  2     options contradict each other or name something unknown
+  3     an input file, row or column cannot be read
+  4     the model is missing, incomplete or not supported
+  5, 7  a row is too large; the pooling does not fit the model
+  6     the output exists, or cannot be written
+  8     more rows were rejected or truncated than allowed
+  70    a bug
+  75    another run holds the output, or the deadline came: try again later
+  130, 143  interrupted, terminated
+"""
 
-@click.group(cls=ExitCodeGroup, context_settings={"help_option_names": ["-h", "--help"]}, help=HELP)
+
+@click.group(
+    cls=ExitCodeGroup, context_settings={"help_option_names": ["-h", "--help"]}, help=HELP, epilog=EPILOG
+)
 @click.version_option(__version__, prog_name="poolembed")
 def cli() -> None:
     """Run the command that is named."""

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from poolembed.cli import cli
 
+ROOT = Path(__file__).parents[2]
 ROWS = [
     {"id": 1, "text": "Bread is baked from flour and water."},
     {"id": 2, "text": "A star is a ball of hot gas."},
@@ -18,6 +19,7 @@ ROWS = [
 ]
 
 SUMMARY = re.compile(r"^(.* tokens.*?) in [\d,.]+ s ", re.MULTILINE)
+USAGE = re.compile(r"^Error: (.*)$", re.MULTILINE)
 SPOKEN = re.compile(r"^poolembed: (?:error: )?(.*)$", re.MULTILINE)
 
 
@@ -35,9 +37,7 @@ class Seen:
 
     @classmethod
     def of(cls, exit_code: int, stderr: str) -> "Seen":
-        spoken = (
-            SUMMARY.findall(stderr) or SPOKEN.findall(stderr) or re.findall(r"^Error: (.*)$", stderr, re.M)
-        )
+        spoken = SUMMARY.findall(stderr) or SPOKEN.findall(stderr) or USAGE.findall(stderr)
         return cls(exit_code, spoken[-1] if spoken else "")
 
 

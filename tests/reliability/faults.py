@@ -4,16 +4,14 @@ A new fault is one entry in one of the lists.
 """
 
 import os
-import re
 import tempfile
 from pathlib import Path
 
-from tests.reliability.fault import Desk, Fault
+from tests.reliability.fault import ROOT, Desk, Fault
 from tests.reliability.inputs import INPUTS
 from tests.reliability.outputs import OUTPUTS
 from tests.reliability.runs import RUNS
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
 SECTIONS = {"Texts and their files": INPUTS, "Outputs": OUTPUTS, "Models, options, limits, signals": RUNS}
 HEAD = "| fault | what poolembed does | what it says | exit code |\n|---|---|---|---|\n"
@@ -21,10 +19,8 @@ HEAD = "| fault | what poolembed does | what it says | exit code |\n|---|---|---
 
 def written_rows(section: str) -> list[str]:
     """The rows of a table as the page has them."""
-    found = re.search(
-        rf"(?ms)^### {re.escape(section)}\n\n{re.escape(HEAD)}(.*?)(?=\n\n|\n*\Z)", PAGE.read_text("utf-8")
-    )
-    return found[1].splitlines() if found else []
+    _, _, rest = PAGE.read_text("utf-8").partition(f"### {section}\n\n{HEAD}")
+    return rest.partition("\n\n")[0].splitlines()
 
 
 def observed(fault: Fault, models: Path) -> str:

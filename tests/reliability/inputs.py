@@ -101,9 +101,10 @@ def no_rows(desk: Desk) -> Seen:
 
 
 def only_bad_rows(desk: Desk) -> Seen:
-    desk.write({"text": None}, {"text": 5})
-    seen = desk.embed("corpus.jsonl", "--text-field", "text", "--on-error", "skip")
-    assert len(desk.codes()) == 2
+    desk.write(LONG, LONG)
+    seen = desk.embed("corpus.jsonl", "--on-long", "error", "--on-error", "skip")
+    assert desk.codes() == ["too_long"] * 2
+    assert desk.table().num_rows == 0
     return seen
 
 
@@ -171,10 +172,12 @@ LONG = {"id": 4, "text": "word " * 2000}
 
 INPUTS = [
     Fault("a line is not JSON, or cut off", BEFORE, stops('{"text": "cut o')),
-    Fault("the same, `--on-error skip`", ASIDE, aside("invalid_json", '{"text": "cut o')),
+    Fault("the same, `--on-error skip`", ASIDE, aside("broken_json", '{"text": "cut o')),
     Fault("a line is not UTF-8", BEFORE, stops(b'{"text": "\xff"}')),
     Fault("the same, `--on-error skip`", ASIDE, aside("invalid_utf8", b'{"text": "\xff"}')),
     Fault("`NaN` in a line, which is no JSON", BEFORE, stops('{"text": "a", "x": NaN}')),
+    Fault("a key stands twice in a line", BEFORE, stops('{"text": "a", "text": "b"}')),
+    Fault("a line is nested very deeply", BEFORE, stops('{"text": "a", "x": ' + "[" * 10_000)),
     Fault("a line is a list, not an object", BEFORE, stops("[1, 2]")),
     Fault("a text is null", BEFORE, stops({"text": None})),
     Fault("the same, `--on-error skip`", ASIDE, aside("null_text", {"text": None})),

@@ -2,13 +2,14 @@
 
 import contextlib
 import json
+import os
 import resource
 import subprocess
 import sys
 
 import numpy as np
 
-from tests.reliability.fault import ROWS, Desk, Fault, Seen
+from tests.reliability.fault import ROOT, ROWS, Desk, Fault, Seen
 from tests.reliability.inputs import told
 
 KEEPS = "stops before the model is loaded; what is there stays as it is"
@@ -84,6 +85,7 @@ def in_a_log(desk: Desk) -> Seen:
     desk.write(*ROWS)
     done = subprocess.run(
         [sys.executable, "-m", "poolembed", "embed", "corpus.jsonl", "--model", desk.models / "bert-mean"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         check=False,
     )

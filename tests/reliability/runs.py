@@ -10,7 +10,7 @@ import time
 
 from safetensors.torch import load_file, save_file
 
-from tests.reliability.fault import ROWS, Desk, Fault, Seen
+from tests.reliability.fault import ROOT, ROWS, Desk, Fault, Seen
 from tests.reliability.inputs import BEFORE, told
 
 # Long enough for torch to be imported on a busy machine.
@@ -39,20 +39,18 @@ def no_weights(desk: Desk) -> Seen:
 
 
 def poisoned(*options):
-    """A model gives NaN for texts with a certain token."""
+    """The embedding of [MASK], which no random row of the self-check has, is NaN."""
 
     def run(desk: Desk) -> Seen:
-        desk.write(*ROWS, {"id": 4, "text": "zebra"})
+        desk.write(*ROWS, {"id": 4, "text": "[MASK]"})
         own_model(desk)
-        tokenizer = json.loads((desk.folder / "model" / "tokenizer.json").read_text("utf-8"))
-        vocabulary = tokenizer["model"]["vocab"]
-        only = next(token for token in ("z", "##z", "q", "##q") if token in vocabulary)
-        assert only in ("z", "q"), "the words of the other rows must not have this token"
-        desk.write(*ROWS, {"id": 4, "text": only})
         path = desk.folder / "model" / "model.safetensors"
         weights = load_file(path)
         [name] = [name for name in weights if name.endswith("word_embeddings.weight")]
-        weights[name][vocabulary[only]] = float("nan")
+        vocabulary = json.loads((desk.folder / "model" / "tokenizer.json").read_text("utf-8"))["model"][
+            "vocab"
+        ]
+        weights[name][vocabulary["[MASK]"]] = float("nan")
         save_file(weights, path, {"format": "pt"})
         seen = desk.embed("corpus.jsonl", "--model", "./model", *options)
         if options:
@@ -108,7 +106,7 @@ def signalled(number):
             stderr=subprocess.PIPE,
             text=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         ) as process:
             wait_until_running(desk, process)
             process.send_signal(number)
@@ -123,6 +121,7 @@ def signalled(number):
 
 
 def wait_until_running(desk: Desk, process: "subprocess.Popen[str]") -> None:
+    """Wait until the status file says that rows are done."""
     until = time.monotonic() + PATIENCE_S
     path = desk.folder / "status.json"
     while time.monotonic() < until:
@@ -135,6 +134,7 @@ def wait_until_running(desk: Desk, process: "subprocess.Popen[str]") -> None:
 
 SKIP = ("--on-error", "skip")
 LEFT = r"[\d,]+(?= of [\d,]+ rows are left)"
+CHUNK = "ends after the chunk at hand; what is done is kept"
 KEPT = "ends after the batch at hand; what is done is kept"
 
 RUNS = [
@@ -150,7 +150,7 @@ RUNS = [
     Fault(
         "options that contradict each other",
         "lists all",
-        told("corpus.jsonl", "--limit", 0, "--deadline", "x"),
+        told("corpus.jsonl", "--limit", 0, "--deadline", 9),
     ),
     Fault("an unknown key in the file of options", "says what is near", unknown_key),
     Fault(
@@ -170,13 +170,7 @@ RUNS = [
         "stops at once; no output is left",
         budget("--max-truncated", "20%", rows=(*ROWS, LONG)),
     ),
-    Fault(
-        "`--deadline` comes before the last row",
-        "ends after the chunk at hand; what is done is kept",
-        deadline,
-        varies=LEFT,
-        slow=True,
-    ),
+    Fault("`--deadline` comes before the last row", CHUNK, deadline, varies=LEFT, slow=True),
     Fault("SIGTERM", KEPT, signalled(signal.SIGTERM), varies=LEFT, slow=True),
     Fault("Ctrl-C", KEPT, signalled(signal.SIGINT), varies=LEFT, slow=True),
 ]
