@@ -132,8 +132,15 @@ POOLER_OPTIONS = (
 )
 
 OUTPUT_OPTIONS = (
-    option("--output", "-o", metavar="OUT", help="Output file, or a directory (ending in /) for parts."),
+    option(
+        "--output", "-o", metavar="OUT", help="Output file, or a directory (ending in /) for parts, or a URL."
+    ),
     option("--overwrite", is_flag=True, help="Replace an existing output."),
+    option(
+        "--staging",
+        metavar="DIR",
+        help="Where outputs behind URLs are made; ~/.cache/poolembed/outputs by default.",
+    ),
     option(
         "--format",
         type=click.Choice(OUTPUT_FORMATS),

@@ -65,15 +65,17 @@ class OutputConfig:
     """Where results go.
 
     Attributes:
-        output: a file, or a directory (existing, or ending in `/`) for one part a chunk;
-            None writes next to the input.
+        output: a file, or a directory (existing, or ending in `/`) for one part a chunk, or the URL of
+            either; None writes next to the input.
         overwrite: replace an existing output.
+        staging: the folder in which outputs behind URLs are made; None takes one in the home directory.
         format: the format of the file or of the parts; None takes what the name of a file says, else
             `parquet`.
     """
 
     output: str | None = None
     overwrite: bool = False
+    staging: str | None = None
     format: OutputFormat | None = None
 
     def check(self) -> list[str]:

@@ -8,6 +8,7 @@ Never: a model, a tokenizer, a tensor; a type guessed from text; a row that is n
 from poolembed.io.atomic import replace_text
 from poolembed.io.chunk import Reject, RowChunk, TextRole
 from poolembed.io.metadata import read_metadata
+from poolembed.io.publish import check_remote, publish
 from poolembed.io.result_arrays import num_true, result_table
 from poolembed.io.sink import Sink, open_sink
 from poolembed.io.source import Source, open_source
@@ -25,11 +26,13 @@ __all__ = [
     "Sink",
     "Source",
     "TextRole",
+    "check_remote",
     "num_true",
     "open_job_folder",
     "open_sink",
     "open_source",
     "plan_output",
+    "publish",
     "read_metadata",
     "replace_text",
     "result_table",

@@ -48,6 +48,11 @@ def rejects_path(output: Path) -> Path:
     return output.with_name(output.name + REJECTS_SUFFIX)
 
 
+def is_part(name: str) -> bool:
+    """Return whether a file of this name may be a part of an output."""
+    return name.startswith(PARTS_PATTERN.removesuffix("*"))
+
+
 def part_name(index: int, suffix: str) -> str:
     """Return the name of the part that holds chunk `index`; it ends in `suffix`."""
     return f"part-{index:05d}{suffix}"

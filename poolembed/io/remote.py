@@ -124,6 +124,18 @@ def exists(url: str) -> bool:
         return bool(filesystem.get_file_info(path).type != fs.FileType.NotFound)
 
 
+def names_in(url: str) -> list[str]:
+    """Return the names of the files that stand in a directory behind a URL; none where it is not there.
+
+    Raises:
+        OutputError: the store cannot be reached.
+    """
+    with _translated(url, OutputError, "looked at"):
+        filesystem, path = _located(url.rstrip("/"), OutputError)
+        infos = filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True))
+    return sorted(info.base_name for info in infos if info.type == fs.FileType.File)
+
+
 def delete(url: str) -> None:
     """Remove the file behind a URL, if there is one.
 

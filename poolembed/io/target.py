@@ -1,8 +1,11 @@
 """Where the output goes, decided and checked before any work is done."""
 
+import hashlib
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from poolembed.config import InputConfig, OutputConfig
 from poolembed.errors import ConfigError, OutputError
@@ -10,6 +13,7 @@ from poolembed.io.atomic import translated
 from poolembed.io.formats import FORMATS, Format, format_of
 from poolembed.io.inputs import find_inputs
 from poolembed.io.names import JOB_SUFFIX, PARTS_PATTERN, STDIN, rejects_path, stem
+from poolembed.io.remote import is_remote
 
 DEFAULT_FORMAT = "parquet"
 
@@ -23,12 +27,14 @@ class OutputTarget:
         in_parts: whether `path` is a directory that gets one part a chunk.
         format: the format of the file, or of the parts.
         overwrite: whether what is there already may be replaced.
+        url: where it is sent when it is complete; None for an output of this machine.
     """
 
     path: Path
     in_parts: bool
     format: Format
     overwrite: bool = False
+    url: str | None = None
 
     @property
     def rejects(self) -> Path:
@@ -60,7 +66,7 @@ class OutputTarget:
 
 
 def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> OutputTarget:
-    """Decide where the output goes, and see that it can; nothing is created.
+    """Decide where the output goes, and see that it can; nothing is created but the folder for staging.
 
     Args:
         config: the user's wish.
@@ -77,11 +83,12 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
     """
     inputs_found = find_inputs(inputs.paths, inputs.input_format).files
     files = [file.path for file in inputs_found if file.path is not None]
-    named = (
-        _default(inputs, files, suffix, FORMATS[config.format or DEFAULT_FORMAT])
-        if config.output is None
-        else _named(config.output, config.format)
-    )
+    if config.output is not None and is_remote(config.output):
+        named = _remote(config, [file.label for file in inputs_found])
+    elif config.output is not None:
+        named = _named(config.output, config.format)
+    else:
+        named = _default(inputs, files, suffix, FORMATS[config.format or DEFAULT_FORMAT])
     target = replace(named, overwrite=config.overwrite)
     with translated(target.path):
         _check_is_no_input(target, files)
@@ -113,6 +120,24 @@ def _named(output: str, format_name: str | None) -> OutputTarget:
             f"end the name in {FORMATS[format_name].suffixes[0]}, or leave --format out",
         )
     return OutputTarget(path, in_parts=False, format=kind)
+
+
+def _remote(config: OutputConfig, inputs: Sequence[str]) -> OutputTarget:
+    """Return the output on this machine that is sent to a URL later."""
+    url = str(config.output)
+    # Stores write the same name with more or fewer slashes.
+    if re.sub("/+", "/", url) in [re.sub("/+", "/", name) for name in inputs]:
+        raise OutputError(f"{url}: is an input, and the output would replace it", "choose another -o")
+    base = (
+        Path.home() / ".cache" / "poolembed" / "outputs" if config.staging is None else Path(config.staging)
+    )
+    # One folder for each URL, so that equal names in different places never meet.
+    folder = base / hashlib.blake2b(url.rstrip("/").encode(), digest_size=10).hexdigest()
+    with translated(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    name = PurePosixPath(url.partition("?")[0].partition("://")[2]).name
+    ending = "/" if url.partition("?")[0].endswith("/") else ""
+    return replace(_named(f"{folder / name}{ending}", config.format), url=url)
 
 
 def _default(inputs: InputConfig, files: list[Path], suffix: str, kind: Format) -> OutputTarget:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from poolembed import __version__
 from poolembed.config import JobConfig
-from poolembed.io import open_job_folder, open_sink, open_source, plan_output
+from poolembed.io import check_remote, open_job_folder, open_sink, open_source, plan_output, publish
 from poolembed.pipeline.commands import COMMANDS
 from poolembed.pipeline.ledger import Ledger
 from poolembed.pipeline.row_texts import RowTexts
@@ -48,6 +48,7 @@ def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None)
     target = plan_output(job.output, job.input, job.command)
     with open_job_folder(target) as folder, open_source(job.input, roles) as source:
         folder.check()
+        check_remote(target)
         from poolembed.runner import describe_model
 
         _, spec = describe_model(job.model, job.pooler)
@@ -80,10 +81,10 @@ def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None)
             )
             run.through(rows, sink)
             run.ledger.close()
-            outputs = sink.commit()
+            outputs = publish(target, sink.commit())
     return RunSummary(
         command=job.command,
-        outputs=tuple(str(path) for path in outputs),
+        outputs=tuple(outputs),
         model=runner.folder.name,
         device=str(runner.backbone.device),
         dtype=runner.dtype,

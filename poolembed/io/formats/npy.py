@@ -32,7 +32,7 @@ class NumpyArray:
         results: which of them are results, one of which becomes the array.
 
     Raises:
-        ConfigError: no column, or none alone, can be the array.
+        ConfigError: no column, or none alone, can be the array, or some rows may have no results.
     """
 
     def __init__(
@@ -44,6 +44,11 @@ class NumpyArray:
         results: Sequence[ResultColumn],
     ) -> None:
         self._result = array_column(results)
+        if schema.field(self._result.name).nullable:
+            raise ConfigError(
+                "rows without a text have no numbers for an array",
+                "leave them out with --on-null reject, or write Parquet",
+            )
         self._schema = schema
         self._dtype = np.dtype(self._result.dtype)
         self._array, self._meta = array, meta
