@@ -86,8 +86,10 @@ DECLARATION_OPTIONS = (
     option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the model."),
 )
 
+_PATHS = click.argument("paths", metavar="INPUT...", nargs=-1, required=True)
+_PATHS_UNLESS_JOINED = click.argument("paths", metavar="[INPUT...]", nargs=-1)
+
 INPUT_OPTIONS = (
-    click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
     option(
         "--columns",
         type=Names(),
@@ -132,6 +134,23 @@ LIST_COLUMN_OPTIONS = (
     ),
 )
 """For commands that read a query and a list of documents in each row."""
+
+JOIN_OPTIONS = (
+    option("--queries", metavar="FILE", help="Join: rows with the id and the text of a query."),
+    option("--documents", metavar="FILE", help="Join: rows with the id and the text of a document."),
+    option("--candidates", metavar="FILE", help="Join: which documents may fit which query, by their ids."),
+    option(
+        "--query-id-field",
+        metavar="NAME",
+        help="Join: column with the id of a query; else a known name, see above.",
+    ),
+    option(
+        "--document-id-field",
+        metavar="NAME",
+        help="Join: column with the id of a document, or a list of them; else a known name, see above.",
+    ),
+)
+"""For commands that read queries with lists of documents, which may stand in files of their own."""
 
 LONG_TEXT_OPTIONS = (
     option(
@@ -222,11 +241,14 @@ CONSOLE_OPTIONS = (
     ),
 )
 
-_BEGINNING = (*INPUT_OPTIONS, *MODEL_OPTIONS)
+_BEGINNING = (_PATHS, *INPUT_OPTIONS, *MODEL_OPTIONS)
 _END = (*OUTPUT_OPTIONS, *RUN_OPTIONS, *CONSOLE_OPTIONS)
 
 SHARED_OPTIONS = (*_BEGINNING, *_END)
 """What every command takes."""
+
+JOINABLE_OPTIONS = (_PATHS_UNLESS_JOINED, *INPUT_OPTIONS, *MODEL_OPTIONS, *_END)
+"""The same, for commands whose input may be a join."""
 
 POOLING_OPTIONS = (*_BEGINNING, *PROMPT_OPTIONS, *POOLER_OPTIONS, *_END)
 """The same, with what commands take that give what a pooler makes of one prompted text."""

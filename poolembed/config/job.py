@@ -22,11 +22,18 @@ class InputConfig:
     r"""Which rows are read.
 
     Attributes:
-        paths: files, directories, globs, or `-` for JSONL on standard input; at least one.
+        paths: files, directories, globs, or `-` for JSONL on standard input; at least one, and none where
+            queries, documents and candidates are joined.
         text_field: the column with the text; None takes `text`, else the only string column.
         query_field: the column with the query; None looks for a known pair of names.
         document_field: the column with the document; None looks for a known pair of names.
-        documents_field: the column with the list of documents; likewise.
+        documents_field: the column with the list of documents; likewise. In `documents`, the column with
+            the text.
+        queries: join: where the queries are; a row has an id and a text.
+        documents: join: where the documents are; likewise.
+        candidates: join: which documents may fit which query, by their ids.
+        query_id_field: join: the column with the id of a query; None looks for a known name.
+        document_id_field: join: the column with the id of a document; None looks for a known name.
         template: the text, made of columns: `{title}\n{text}`; None takes one column as it is.
         columns: the input columns kept in the output, in this order; None keeps all.
         limit: read at most this many rows.
@@ -38,6 +45,11 @@ class InputConfig:
     query_field: str | None = None
     document_field: str | None = None
     documents_field: str | None = None
+    queries: str | None = None
+    documents: str | None = None
+    candidates: str | None = None
+    query_id_field: str | None = None
+    document_id_field: str | None = None
     template: str | None = None
     columns: tuple[str, ...] | None = None
     limit: int | None = None
@@ -53,10 +65,23 @@ class InputConfig:
         }
         return named.get(role)
 
+    @property
+    def is_join(self) -> bool:
+        """Whether rows are put together from queries, documents and candidates."""
+        return any(self._joined.values())
+
+    @property
+    def _joined(self) -> dict[str, str | None]:
+        return {
+            "--queries": self.queries,
+            "--documents": self.documents,
+            "--candidates": self.candidates,
+        }
+
     def check(self) -> list[str]:
         """Return every problem of these values, one line each."""
-        problems = []
-        if not self.paths:
+        problems = self._join_problems()
+        if not self.paths and not self.is_join:
             problems.append("no input given")
         if self.limit is not None and self.limit < 1:
             problems.append(f"--limit must be at least 1, got {self.limit}")
@@ -66,6 +91,22 @@ class InputConfig:
             problems.append("--template and --text-field exclude each other")
         if self.paths.count("-") > 1:
             problems.append("standard input ('-') can be read only once")
+        return problems
+
+    def _join_problems(self) -> list[str]:
+        if not self.is_join:
+            names = ("query_id_field", "document_id_field")
+            return [
+                f"--{name.replace('_', '-')} is for --queries, --documents and --candidates"
+                for name in names
+                if getattr(self, name) is not None
+            ]
+        missing = [option for option, value in self._joined.items() if not value]
+        problems = [f"{' and '.join(missing)} missing: a join needs all three"] if missing else []
+        if self.paths:
+            problems.append("INPUT and --candidates exclude each other")
+        if self.candidates == "-" or (self.queries == "-" and self.documents == "-"):
+            problems.append("standard input ('-') may hold the queries or the documents, nothing else")
         return problems
 
 

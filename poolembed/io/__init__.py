@@ -7,6 +7,7 @@ Never: a model, a tokenizer, a tensor; a type guessed from text; a row that is n
 
 from poolembed.io.chunk import Reject, RowChunk, TextRole
 from poolembed.io.metadata import read_metadata
+from poolembed.io.opening import open_input
 from poolembed.io.sink import Sink, open_sink
 from poolembed.io.source import Source, open_source
 from poolembed.io.target import OutputTarget, plan_output
@@ -18,6 +19,7 @@ __all__ = [
     "Sink",
     "Source",
     "TextRole",
+    "open_input",
     "open_sink",
     "open_source",
     "plan_output",

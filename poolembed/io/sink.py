@@ -22,6 +22,7 @@ from poolembed.io.parquet_writer import ParquetGroups
 from poolembed.io.rejects import RejectsFile
 from poolembed.io.result_arrays import describe_column, is_plain, result_array, result_field
 from poolembed.io.target import OutputTarget, plan_output
+from poolembed.io.trec_run import RUN_SUFFIXES, TrecRun
 from poolembed.results import ColumnData, ResultColumn
 
 RESULTS_KEY = "poolembed.results"
@@ -106,7 +107,7 @@ class Sink(ABC):
 
 
 class FileSink(Sink):
-    """One Parquet file."""
+    """One file: Parquet, or a TREC run."""
 
     def __init__(self, target: OutputTarget, schema: pa.Schema, results: Sequence[ResultColumn]) -> None:
         super().__init__(target, schema, results)
@@ -114,7 +115,11 @@ class FileSink(Sink):
         with ExitStack() as undo:
             undo.callback(self._file.discard)
             with translated(target.path):
-                self._groups = ParquetGroups(self._file.handle, schema, self._vectors)
+                self._groups: ParquetGroups | TrecRun = (
+                    TrecRun(self._file.handle, schema)
+                    if target.path.suffix in RUN_SUFFIXES
+                    else ParquetGroups(self._file.handle, schema, self._vectors)
+                )
             undo.pop_all()
 
     def _write_table(self, index: int, table: pa.Table) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -69,6 +70,15 @@ class Source:
                 if piece.rejects and self._on_error == "fail":
                     raise refused(piece.rejects[0][1])
                 yield piece
+
+    def keeping(self, columns: Sequence[str]) -> "Source":
+        """Return the same rows with some of their columns; closing either closes both.
+
+        Args:
+            columns: names in `schema`, in the order wanted.
+        """
+        plan = replace(self._plan, schema=pa.schema([self.schema.field(name) for name in columns]))
+        return Source(self._readers, plan, on_error=self._on_error, skipped=self.skipped, opened=self._opened)
 
     def close(self) -> None:
         """Give up the copy of standard input."""

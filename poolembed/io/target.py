@@ -9,6 +9,7 @@ from poolembed.errors import ConfigError, OutputError
 from poolembed.io.atomic import translated
 from poolembed.io.inputs import find_inputs
 from poolembed.io.names import PARQUET_SUFFIX, PARTS_PATTERN, STDIN, rejects_path, stem
+from poolembed.io.trec_run import RUN_SUFFIXES
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
         OutputError: something is there already, or it cannot be written, or it is an input.
         InputError: an input does not exist.
     """
-    files = [file.path for file in find_inputs(inputs.paths).files if file.path is not None]
+    files = _input_files(inputs)
     named = _default(inputs, files, suffix) if config.output is None else _named(config.output)
     target = replace(named, overwrite=config.overwrite)
     with translated(target.path):
@@ -71,16 +72,28 @@ def _named(output: str) -> OutputTarget:
     with translated(path):
         if output.endswith(("/", os.sep)) or path.is_dir():
             return OutputTarget(path, in_parts=True)
-    if path.suffix != PARQUET_SUFFIX:
+    if path.suffix not in (PARQUET_SUFFIX, *RUN_SUFFIXES):
         raise ConfigError(
             f"-o {output}: the name of the output must end in {PARQUET_SUFFIX}",
-            "or end it in '/' for a directory of parts",
+            f"or end it in '/' for a directory of parts; rankings also in {' or '.join(RUN_SUFFIXES)}",
         )
     return OutputTarget(path, in_parts=False)
 
 
+def _input_files(inputs: InputConfig) -> list[Path]:
+    if not inputs.is_join:
+        return [file.path for file in find_inputs(inputs.paths).files if file.path is not None]
+    # Candidates may have any name; their reader says what it cannot read.
+    joined = [path for path in (inputs.queries, inputs.documents) if path is not None]
+    files = [file.path for file in find_inputs(joined).files if file.path is not None]
+    return files if inputs.candidates is None else [*files, Path(inputs.candidates)]
+
+
 def _default(inputs: InputConfig, files: list[Path], suffix: str) -> OutputTarget:
     ending = f".{suffix}{PARQUET_SUFFIX}"
+    if inputs.candidates is not None:
+        candidates = Path(inputs.candidates)
+        return OutputTarget(candidates.with_name(stem(candidates) + ending), in_parts=False)
     if len(inputs.paths) == 1 and inputs.paths[0] != STDIN:
         given = Path(inputs.paths[0])
         if given.is_dir():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from poolembed import __version__
 from poolembed.config import JobConfig
 from poolembed.errors import InputError
-from poolembed.io import RowChunk, Sink, open_sink, open_source, plan_output
+from poolembed.io import RowChunk, Sink, open_input, open_sink, plan_output
 from poolembed.pipeline.commands import COMMANDS
 from poolembed.pipeline.prefetch import prefetch
 from poolembed.pipeline.row_texts import RowTexts
@@ -68,7 +68,7 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
     command = COMMANDS[job.command]
     template = None if job.input.template is None else Template.parse(job.input.template)
     roles = command.roles if template is None else template.roles
-    with open_source(job.input, roles) as source:
+    with open_input(job.input, roles) as source:
         plan_output(job.output, job.input, job.command)
         from poolembed.runner import describe_model
 

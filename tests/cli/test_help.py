@@ -23,6 +23,7 @@ FILES = {
     "answers.jsonl": [{"text": "four"}],
     "faq.jsonl": [{"title": "bread", "body": "Bread is baked."}],
     "mails.jsonl": [{"text": "Ada lives in Paris.", "body": "Write to Bob in Rome."}],
+    "queries.jsonl": [{"id": "q", "text": "What is bread?"}],
     "questions.jsonl": [{"text": "What is bread?"}],
     "reviews.jsonl": [{"text": "good", "review": "A good film."}],
     "searches.jsonl": [SEARCH],
@@ -69,6 +70,7 @@ def scene(folder, models):
     for name, rows in {"corpus.jsonl": ROWS, **FILES}.items():
         write(folder / name, rows)
     pq.write_table(pa.table(PAIRS), folder / "pairs.parquet")
+    (folder / "bm25.trec").write_text("q Q0 1 1 2.5 bm25\nq Q0 2 2 0.5 bm25\n", "utf-8")
     for name, family in MODELS.items():
         (folder / name).symlink_to(models / family)
 
