@@ -51,6 +51,10 @@ ColumnData = Values | Ragged
 """The content of a `ResultColumn`."""
 
 
+WINDOW_TOKENS = "window_tokens"
+"""List of the tokens of each window; where windows become rows it takes the place of the row's own."""
+
+
 def rows_where(data: ColumnData, wanted: npt.NDArray[np.bool_]) -> ColumnData:
     """Return the wanted rows of a column.
 

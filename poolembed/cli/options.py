@@ -157,8 +157,8 @@ LONG_TEXT_OPTIONS = (
         "--on-long",
         type=click.Choice(ON_LONG),
         default="truncate",
-        help="Texts with more tokens than --max-length: cut them, refuse the row, or compute windows of "
-        "tokens and average them.",
+        help="Texts with more tokens than --max-length: cut them, refuse the row, compute windows of tokens "
+        "and average them, or write a row for each window.",
     ),
     option(
         "--overlap-tokens",

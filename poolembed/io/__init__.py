@@ -6,6 +6,7 @@ Never: a model, a tokenizer, a tensor; a type guessed from text; a row that is n
 """
 
 from poolembed.io.chunk import Reject, RowChunk, TextRole
+from poolembed.io.explode import explode, exploded_columns
 from poolembed.io.metadata import read_metadata
 from poolembed.io.opening import open_input
 from poolembed.io.sink import Sink, open_sink
@@ -19,6 +20,8 @@ __all__ = [
     "Sink",
     "Source",
     "TextRole",
+    "explode",
+    "exploded_columns",
     "open_input",
     "open_sink",
     "open_source",

@@ -108,6 +108,7 @@ class PoolingModel:
         Returns:
             Shape (num_texts, size), float32; (0, size) where there are no texts.
         """
+        _refuse_window_rows(long_texts)
         config = checked(EmbedConfig(on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens))
         operation = Embed.of(self.runner, self._prompt_of(prompt_name), config, pooling_params)
         empty = np.zeros((0, self.runner.result_size(operation.params)), np.float32)
@@ -131,6 +132,7 @@ class PoolingModel:
         Raises:
             ConfigError: the model has no classes, or an argument does not fit it.
         """
+        _refuse_window_rows(long_texts)
         config = checked(
             ClassifyConfig(
                 threshold=threshold, on_long=long_texts.on_long, overlap_tokens=long_texts.overlap_tokens
@@ -282,3 +284,8 @@ class PoolingModel:
         if name is None and self._prompt is not None:
             return self._prompt
         return named_prompt(self.runner.spec, name or self._prompt_name)
+
+
+def _refuse_window_rows(long_texts: LongTextConfig) -> None:
+    if long_texts.on_long == "window-rows":
+        raise ConfigError("--on-long window-rows is for files", "`windows` gives one result a text")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from poolembed import __version__
 from poolembed.config import JobConfig
 from poolembed.errors import InputError
-from poolembed.io import RowChunk, Sink, open_input, open_sink, plan_output
+from poolembed.io import RowChunk, Sink, explode, exploded_columns, open_input, open_sink, plan_output
 from poolembed.pipeline.commands import COMMANDS
 from poolembed.pipeline.prefetch import prefetch
 from poolembed.pipeline.row_texts import RowTexts
@@ -83,6 +83,8 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         rows = RowTexts(source, template)
         operation = command.prepare(command.operation(runner, job), job, rows)
         columns = [*operation.columns, *COUNTS]
+        if operation.explodes:
+            columns = exploded_columns(columns)
         metadata = {"version": __version__, **operation.metadata, **rows.metadata}
         with open_sink(job.output, job.input, job.command, source.schema, columns, metadata) as sink:
             loaded = time.monotonic()
@@ -133,6 +135,8 @@ class _Run:
             written: Future[None] | None = None
             while (item := self._waited(next, chunks, None)) is not None:
                 chunk, results = self._computed(*item)
+                if self.operation.explodes:
+                    chunk, results = explode(chunk, results)
                 if written is not None:
                     self._waited(written.result)
                 written = writer.submit(sink.write, chunk, results)
