@@ -15,6 +15,7 @@ from poolembed.config import (
     DTYPES,
     ON_ERROR,
     ON_LONG,
+    TOK_POOLING_TYPES,
     InputConfig,
     JobConfig,
     ModelConfig,
@@ -57,6 +58,23 @@ class Names(click.ParamType):  # type: ignore[type-arg] # generic only since cli
         if not isinstance(value, str):
             return tuple(value)
         return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+class TokenIds(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
+    """Numbers of tokens between commas, as a tuple; a configuration file gives them as a list."""
+
+    name = "token ids"
+
+    def convert(
+        self, value: str | Sequence[int], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Split `value` at the commas; a list stays as it is. `param` and `ctx` name the option in an error."""
+        if not isinstance(value, str):
+            return tuple(value)
+        try:
+            return tuple(int(number) for number in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is no list of token ids such as 648,387", param, ctx)
 
 
 def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - click's own settings
@@ -201,6 +219,22 @@ POOLER_OPTIONS = (
         help="Apply the model's output activation, such as normalisation; the model decides by default.",
     ),
 )
+
+STEP_OPTIONS = (
+    option(
+        "--tok-pooling-type",
+        type=click.Choice(TOK_POOLING_TYPES),
+        help="Which tokens have an output: all, or those that end a step; the model decides by default.",
+    ),
+    option("--step-tag-id", type=int, metavar="ID", help="Token that ends a step (token pooling STEP)."),
+    option(
+        "--returned-token-ids",
+        type=TokenIds(),
+        metavar="ID,ID",
+        help="Tokens by whose probabilities a language model judges a step (token pooling STEP).",
+    ),
+)
+"""For commands that read models which judge steps."""
 
 OUTPUT_OPTIONS = (
     option("--output", "-o", metavar="OUT", help="Output file, or a directory (ending in /) for parts."),

@@ -16,14 +16,11 @@ NOT_EXPOSED = {
     # Chosen by the command, or by the model.
     "task",
     "seq_pooling_type",
-    "tok_pooling_type",
     # The reference's own ways to say what --on-long, --set and the model's declaration say here.
     "enable_chunked_processing",
     "max_embed_len",
     "logit_mean",
     "logit_sigma",
-    "step_tag_id",
-    "returned_token_ids",
     "enable_flash_late_interaction",
 }
 
