@@ -68,7 +68,7 @@ class TokenIds(click.ParamType):  # type: ignore[type-arg] # generic only since 
     def convert(
         self, value: str | Sequence[int], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
-        """Split `value` at the commas; a list stays as it is. `param` and `ctx` name the option in an error."""
+        """Split `value` at the commas, unless it is a list; `param` and `ctx` name the option in an error."""
         if not isinstance(value, str):
             return tuple(value)
         try:

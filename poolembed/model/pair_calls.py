@@ -13,7 +13,8 @@ from poolembed.model.calls import chunks_of, joined, outcomes_of
 from poolembed.model.entities import check_entities, make_entities
 from poolembed.model.operation import Outcome
 from poolembed.model.rerank import best_first
-from poolembed.model.score import check_score, make_score
+from poolembed.model.score import make_score
+from poolembed.model.score_check import check_score
 from poolembed.results import Ragged
 from poolembed.runner import PoolingParams, PoolingRunner
 
