@@ -112,10 +112,7 @@ class Tokenizers:
         """
         spec, settings = self.spec, self.spec.late_interaction
         assert settings is not None
-        declared = settings.document_length
-        if role == "query":
-            is_limit = settings.cut_long_queries or not settings.query_expansion
-            declared = settings.query_length if is_limit else None
+        declared = settings.query_length if role == "query" else settings.document_length
         if declared is None:
             return spec.max_length
         by_user = spec.sources["max_length"] == USER

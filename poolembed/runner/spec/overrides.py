@@ -38,6 +38,7 @@ _OF_KIND: dict[str, frozenset[str]] = {
             "attend_to_expansion",
             "document_length",
             "document_prefix",
+            "expansion_length",
             "query_expansion",
             "query_length",
             "query_prefix",
