@@ -51,6 +51,10 @@ ColumnData = Values | Ragged
 """The content of a `ResultColumn`."""
 
 
+WINDOW_TOKENS = "window_tokens"
+"""List of the tokens of each window; where windows become rows it takes the place of the row's own."""
+
+
 def rows_not_finite(data: ColumnData) -> npt.NDArray[np.bool_]:
     """Return which rows of a column hold a number that is NaN or infinite, shape (num_rows,)."""
     if not isinstance(data, Ragged):

@@ -27,7 +27,8 @@ The output (reviews.jsonl gives reviews.classify.parquet) has the input's column
 
 A model of several labels gives each its own probability (sigmoid), others share one among all (softmax).
 With `--no-activation` the numbers are logits, and `probs` is called `logits`. With `--on-long windows`
-the probabilities of a long text are the means over its windows, weighted by their tokens of text.
+the probabilities of a long text are the means over its windows, weighted by their tokens of text; with
+`--on-long window-rows` every window is a row with `window`, `start` and `end`, and `labels` is left out.
 
 \b
 Examples:

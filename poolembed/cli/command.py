@@ -77,4 +77,5 @@ def _console(*, quiet: bool, as_json: bool, log_format: LogFormat) -> Console:
 
 
 def _figures(job: JobConfig) -> Figures:
-    return Figures(command=job.command, target=job.output.output or job.input.paths[0])
+    names = (job.output.output, *job.input.paths, job.input.candidates)
+    return Figures(command=job.command, target=next(name for name in names if name))

@@ -29,7 +29,9 @@ standard input. The output stands next to the input (corpus.jsonl gives corpus.e
 input's columns, `embedding`, `num_tokens` and `truncated`.
 
 With `--on-long windows` the vector of a long text is the mean of the vectors of its windows, weighted by
-their tokens of text, and normalised again where the model normalises; `num_windows` tells how many.
+their tokens of text, and normalised again where the model normalises; `num_windows` tells how many. With
+`--on-long window-rows` every window is a row with the columns of its text, and `window`, counted from 0,
+`start` and `end`, the characters that it stands for; `num_tokens` is that of the window.
 
 \b
 Examples:

@@ -12,8 +12,10 @@ from poolembed.config import (
     ON_NULL,
 )
 
+PATHS = click.argument("paths", metavar="INPUT...", nargs=-1, required=True)
+PATHS_UNLESS_JOINED = click.argument("paths", metavar="[INPUT...]", nargs=-1)
+
 INPUT_OPTIONS = (
-    click.argument("paths", metavar="INPUT...", nargs=-1, required=True),
     option(
         "--columns",
         type=Names(),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from poolembed.cli.options import DECLARATION_OPTIONS, POOLER_OPTIONS, fill, with_options
+from poolembed.cli.options import DECLARATION_OPTIONS, POOLER_OPTIONS, STEP_OPTIONS, fill, with_options
 from poolembed.config import DEFAULT_MODEL, ModelConfig, PoolerConfig
 from poolembed.errors import ConfigError
 
@@ -15,7 +15,7 @@ VALUE_WIDTH = 60
 
 @click.command(short_help="Show what a model declares, and who says so.")
 @click.argument("model", default=DEFAULT_MODEL, metavar="[MODEL]")
-@with_options((*DECLARATION_OPTIONS, *POOLER_OPTIONS))
+@with_options((*DECLARATION_OPTIONS, *POOLER_OPTIONS, *STEP_OPTIONS))
 @click.option("--json", "as_json", is_flag=True, help="Print the settings as JSON.")
 def inspect(as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's values
     """Show every setting of a model, its value, and the file or rule it comes from.

@@ -9,15 +9,16 @@ from typing import Any, TypeVar
 
 import click
 
-from poolembed.cli.input_options import INPUT_OPTIONS
+from poolembed.cli.input_options import INPUT_OPTIONS, PATHS, PATHS_UNLESS_JOINED
 from poolembed.cli.log import LOG_FORMATS, keep_format
-from poolembed.cli.option import Decorator, KeyValue, option
+from poolembed.cli.option import Decorator, KeyValue, TokenIds, option
 from poolembed.cli.settings import load_settings
 from poolembed.config import (
     DEFAULT_MODEL,
     DTYPES,
     ON_LONG,
     OUTPUT_FORMATS,
+    TOK_POOLING_TYPES,
     InputConfig,
     JobConfig,
     LimitConfig,
@@ -81,13 +82,30 @@ LIST_COLUMN_OPTIONS = (
 )
 """For commands that read a query and a list of documents in each row."""
 
+JOIN_OPTIONS = (
+    option("--queries", metavar="FILE", help="Join: rows with the id and the text of a query."),
+    option("--documents", metavar="FILE", help="Join: rows with the id and the text of a document."),
+    option("--candidates", metavar="FILE", help="Join: which documents may fit which query, by their ids."),
+    option(
+        "--query-id-field",
+        metavar="NAME",
+        help="Join: column with the id of a query; else a known name, see above.",
+    ),
+    option(
+        "--document-id-field",
+        metavar="NAME",
+        help="Join: column with the id of a document, or a list of them; else a known name, see above.",
+    ),
+)
+"""For commands that read queries with lists of documents, which may stand in files of their own."""
+
 LONG_TEXT_OPTIONS = (
     option(
         "--on-long",
         type=click.Choice(ON_LONG),
         default="truncate",
-        help="Texts with more tokens than --max-length: cut them, refuse the row, or compute windows of "
-        "tokens and average them.",
+        help="Texts with more tokens than --max-length: cut them, refuse the row, compute windows of tokens "
+        "and average them, or write a row for each window.",
     ),
     option(
         "--overlap-tokens",
@@ -131,6 +149,22 @@ POOLER_OPTIONS = (
     ),
 )
 
+STEP_OPTIONS = (
+    option(
+        "--tok-pooling-type",
+        type=click.Choice(TOK_POOLING_TYPES),
+        help="Which tokens have an output: all, or those that end a step; the model decides by default.",
+    ),
+    option("--step-tag-id", type=int, metavar="ID", help="Token that ends a step (token pooling STEP)."),
+    option(
+        "--returned-token-ids",
+        type=TokenIds(),
+        metavar="ID,ID",
+        help="Tokens by whose probabilities a language model judges a step (token pooling STEP).",
+    ),
+)
+"""For commands that read models which judge steps."""
+
 OUTPUT_OPTIONS = (
     option(
         "--output", "-o", metavar="OUT", help="Output file, or a directory (ending in /) for parts, or a URL."
@@ -145,7 +179,7 @@ OUTPUT_OPTIONS = (
         "--format",
         type=click.Choice(OUTPUT_FORMATS),
         help="Format of the output; by default what the name says (.parquet, .arrow, .feather, .jsonl, "
-        ".jsonl.gz, .npy), and Parquet for parts.",
+        ".jsonl.gz, .npy, .trec), and Parquet for parts.",
     ),
 )
 
@@ -219,11 +253,14 @@ CONSOLE_OPTIONS = (
     ),
 )
 
-_BEGINNING = (*INPUT_OPTIONS, *MODEL_OPTIONS)
+_BEGINNING = (PATHS, *INPUT_OPTIONS, *MODEL_OPTIONS)
 _END = (*OUTPUT_OPTIONS, *RUN_OPTIONS, *LIMIT_OPTIONS, *CONSOLE_OPTIONS)
 
 SHARED_OPTIONS = (*_BEGINNING, *_END)
 """What every command takes."""
+
+JOINABLE_OPTIONS = (PATHS_UNLESS_JOINED, *INPUT_OPTIONS, *MODEL_OPTIONS, *_END)
+"""The same, for commands whose input may be a join."""
 
 POOLING_OPTIONS = (*_BEGINNING, *PROMPT_OPTIONS, *POOLER_OPTIONS, *_END)
 """The same, with what commands take that give what a pooler makes of one prompted text."""

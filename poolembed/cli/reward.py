@@ -4,7 +4,7 @@ import click
 
 from poolembed.cli.command import task_command
 from poolembed.cli.option import option
-from poolembed.cli.options import TEXT_OPTIONS
+from poolembed.cli.options import STEP_OPTIONS, TEXT_OPTIONS
 from poolembed.config import LEVELS, RewardConfig
 
 REWARD_OPTIONS = (
@@ -27,7 +27,8 @@ The text is a whole conversation or solution, as the model's card writes it. The
 A process-reward model judges a step where its text has the token that ends one; a reward is the
 probability that the step is right, where the model has an output called `good`, and else all its outputs
 in the order of the labels in the metadata. Rewards of texts and tokens are raw; --activation applies the
-model's function.
+model's function. A language model judges steps by the probabilities of a few tokens, when it is told which:
+`--tok-pooling-type STEP` with `--step-tag-id` and `--returned-token-ids`, as its card says.
 
 \b
 Examples:
@@ -38,7 +39,7 @@ Examples:
 reward = task_command(
     "reward",
     RewardConfig,
-    (*TEXT_OPTIONS, *REWARD_OPTIONS),
+    (*TEXT_OPTIONS, *REWARD_OPTIONS, *STEP_OPTIONS),
     short_help="Give each row's text a reward.",
     help_text=HELP,
 )

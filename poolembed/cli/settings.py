@@ -81,6 +81,9 @@ def _misfit(option: click.Option, value: object) -> str | None:
     """Return what the value should be where click would take something else for it."""
     if option.is_flag:
         return None if isinstance(value, bool) else "true or false"
+    if option.type.name == "token ids":
+        fits = isinstance(value, list) and all(type(item) is int for item in value)
+        return None if fits else "a list of token ids"
     if option.multiple or option.type.name == "names":
         fits = isinstance(value, list) and all(isinstance(item, str) for item in value)
         return None if fits else "a list of strings"

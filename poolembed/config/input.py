@@ -32,14 +32,21 @@ class InputConfig:
     r"""Which rows are read.
 
     Attributes:
-        paths: files, directories, globs or URLs of them, or `-` for standard input; at least one.
+        paths: files, directories, globs or URLs of them, or `-` for standard input; at least one, and none
+            where queries, documents and candidates are joined.
         input_format: what all inputs are, whatever their names say; None goes by each name, and by the
             first bytes of standard input.
         delimiter: what stands between the cells of CSV and TSV, one character; None takes `,` and tabulator.
         text_field: the column with the text; None takes `text`, else the only string column.
         query_field: the column with the query; None looks for a known pair of names.
         document_field: the column with the document; None looks for a known pair of names.
-        documents_field: the column with the list of documents; likewise.
+        documents_field: the column with the list of documents; likewise. In `documents`, the column with
+            the text.
+        queries: join: where the queries are; a row has an id and a text.
+        documents: join: where the documents are; likewise.
+        candidates: join: which documents may fit which query, by their ids.
+        query_id_field: join: the column with the id of a query; None looks for a known name.
+        document_id_field: join: the column with the id of a document; None looks for a known name.
         template: the text, made of columns: `{title}\n{text}`; None takes one column as it is.
         id_field: the column with the name of each row; None takes `id` where there is one.
         columns: the input columns kept in the output, in this order; None keeps all.
@@ -60,6 +67,11 @@ class InputConfig:
     query_field: str | None = None
     document_field: str | None = None
     documents_field: str | None = None
+    queries: str | None = None
+    documents: str | None = None
+    candidates: str | None = None
+    query_id_field: str | None = None
+    document_id_field: str | None = None
     template: str | None = None
     id_field: str | None = None
     columns: tuple[str, ...] | None = None
@@ -80,10 +92,23 @@ class InputConfig:
         }
         return named.get(role)
 
+    @property
+    def is_join(self) -> bool:
+        """Whether rows are put together from queries, documents and candidates."""
+        return any(self._joined.values())
+
+    @property
+    def _joined(self) -> dict[str, str | None]:
+        return {
+            "--queries": self.queries,
+            "--documents": self.documents,
+            "--candidates": self.candidates,
+        }
+
     def check(self) -> list[str]:
         """Return every problem of these values, one line each."""
-        problems = []
-        if not self.paths:
+        problems = self._join_problems()
+        if not self.paths and not self.is_join:
             problems.append("no input given")
         if self.limit is not None and self.limit < 1:
             problems.append(f"--limit must be at least 1, got {self.limit}")
@@ -100,4 +125,26 @@ class InputConfig:
             problems.append("--template and --text-field exclude each other")
         if self.paths.count("-") > 1:
             problems.append("standard input ('-') can be read only once")
+        return problems
+
+    def _join_problems(self) -> list[str]:
+        if not self.is_join:
+            names = ("query_id_field", "document_id_field")
+            return [
+                f"--{name.replace('_', '-')} is for --queries, --documents and --candidates"
+                for name in names
+                if getattr(self, name) is not None
+            ]
+        missing = [option for option, value in self._joined.items() if not value]
+        problems = [f"{' and '.join(missing)} missing: a join needs all three"] if missing else []
+        if self.paths:
+            problems.append("INPUT and --candidates exclude each other")
+        if self.candidates == "-" or (self.queries == "-" and self.documents == "-"):
+            problems.append("standard input ('-') may hold the queries or the documents, nothing else")
+        if "null" in (self.on_null, self.on_empty):
+            problems.append(
+                "--on-null null and --on-empty null are not for a join, which has no rows for them"
+            )
+        if self.on_duplicate_id != "keep":
+            problems.append("--on-duplicate-id is not for a join, in which every id stands once")
         return problems

@@ -13,10 +13,10 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 Device = str
 DType = Literal["auto", "float32", "bfloat16", "float16"]
-OutputFormat = Literal["parquet", "arrow", "jsonl", "jsonl.gz", "npy"]
+OutputFormat = Literal["parquet", "arrow", "jsonl", "jsonl.gz", "npy", "trec"]
 
 DTYPES: tuple[DType, ...] = ("auto", "float32", "bfloat16", "float16")
-OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("parquet", "arrow", "jsonl", "jsonl.gz", "npy")
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("parquet", "arrow", "jsonl", "jsonl.gz", "npy", "trec")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,14 +39,18 @@ class RerankConfig(PairConfig):
     Attributes:
         top_k: most documents of a ranking, at least 1; None for all.
         texts: give the texts of the documents as well.
+        run_tag: name of the run in the lines of a TREC run, one word; None takes `poolembed`.
     """
 
     top_k: int | None = None
     texts: bool = False
+    run_tag: str | None = None
 
     def check(self) -> list[str]:
         """Return every problem of these values, one line each."""
         problems = PairConfig.check(self)
         if self.top_k is not None and self.top_k < 1:
             problems.append(f"--top-k must be at least 1, got {self.top_k}")
+        if self.run_tag is not None and self.run_tag.split() != [self.run_tag]:
+            problems.append(f"--run-tag must be one word, got {self.run_tag!r}")
         return problems

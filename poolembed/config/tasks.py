@@ -7,12 +7,12 @@ contradict themselves.
 from dataclasses import dataclass
 from typing import Literal
 
-OnLong = Literal["truncate", "error", "windows"]
+OnLong = Literal["truncate", "error", "windows", "window-rows"]
 OutputDType = Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"]
 Role = Literal["query", "document"]
 Level = Literal["sequence", "token", "step"]
 
-ON_LONG: tuple[OnLong, ...] = ("truncate", "error", "windows")
+ON_LONG: tuple[OnLong, ...] = ("truncate", "error", "windows", "window-rows")
 OUTPUT_DTYPES: tuple[OutputDType, ...] = ("float32", "float16", "int8", "uint8", "binary", "ubinary")
 RANGED_DTYPES: tuple[OutputDType, ...] = ("int8", "uint8")
 """Types whose values are steps between the bounds of each dimension."""
@@ -35,20 +35,25 @@ class LongTextConfig(TaskConfig):
 
     Attributes:
         on_long: `truncate` cuts it, `error` refuses the row, `windows` computes it piece by piece and
-            averages.
+            averages, `window-rows` gives each piece a row of its own.
         overlap_tokens: tokens of text that a window shares with the one before it.
     """
 
     on_long: OnLong = "truncate"
     overlap_tokens: int = 0
 
+    @property
+    def in_windows(self) -> bool:
+        """Whether long texts are divided."""
+        return self.on_long in ("windows", "window-rows")
+
     def check(self) -> list[str]:
         """Return every problem of these values, one line each."""
         problems = _not_in("--on-long", self.on_long, ON_LONG)
         if self.overlap_tokens < 0:
             problems.append(f"--overlap-tokens must be at least 0, got {self.overlap_tokens}")
-        elif self.overlap_tokens and self.on_long != "windows":
-            problems.append("--overlap-tokens is for --on-long windows")
+        elif self.overlap_tokens and not self.in_windows:
+            problems.append("--overlap-tokens is for --on-long windows and window-rows")
         return problems
 
 
@@ -91,6 +96,12 @@ class ClassifyConfig(LongTextConfig):
         problems = LongTextConfig.check(self) + _below_one("--top-k", self.top_k)
         if self.threshold is not None and not 0 < self.threshold < 1:
             problems.append(f"--threshold must be between 0 and 1, got {self.threshold}")
+        if self.on_long == "window-rows":
+            problems += [
+                f"{option} and --on-long window-rows exclude each other: a window has one class"
+                for option, value in (("--threshold", self.threshold), ("--top-k", self.top_k))
+                if value is not None
+            ]
         return problems
 
 

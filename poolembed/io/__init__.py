@@ -7,7 +7,9 @@ Never: a model, a tokenizer, a tensor; a type guessed from text; a row that is n
 
 from poolembed.io.atomic import replace_text
 from poolembed.io.chunk import Reject, RowChunk, TextRole
+from poolembed.io.explode import explode, exploded_columns
 from poolembed.io.metadata import read_metadata
+from poolembed.io.opening import open_input
 from poolembed.io.publish import check_remote, publish
 from poolembed.io.result_arrays import num_true, result_table
 from poolembed.io.sink import Sink, open_sink
@@ -27,7 +29,10 @@ __all__ = [
     "Source",
     "TextRole",
     "check_remote",
+    "explode",
+    "exploded_columns",
     "num_true",
+    "open_input",
     "open_job_folder",
     "open_sink",
     "open_source",

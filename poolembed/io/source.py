@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -100,6 +101,21 @@ class Source:
                 problem = reader.first_problem(self._plan)
                 if problem is not None:
                     raise refused(problem)
+
+    def keeping(self, columns: Sequence[str]) -> "Source":
+        """Return the same rows with some of their columns; closing either closes both.
+
+        Args:
+            columns: names in `schema`, in the order wanted.
+        """
+        plan = replace(self._plan, schema=pa.schema([self.schema.field(name) for name in columns]))
+        return Source(
+            self._readers,
+            plan,
+            on_duplicate_id=self._on_duplicate_id,
+            skipped=self.skipped,
+            opened=self._opened,
+        )
 
     def close(self) -> None:
         """Give up the copy of standard input."""

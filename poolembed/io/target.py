@@ -81,10 +81,9 @@ def plan_output(config: OutputConfig, inputs: InputConfig, suffix: str) -> Outpu
         OutputError: something is there already, or it cannot be written, or it is an input.
         InputError: an input does not exist.
     """
-    inputs_found = find_inputs(inputs.paths, inputs.input_format).files
-    files = [file.path for file in inputs_found if file.path is not None]
+    labels, files = _inputs(inputs)
     if config.output is not None and is_remote(config.output):
-        named = _remote(config, [file.label for file in inputs_found])
+        named = _remote(config, labels)
     elif config.output is not None:
         named = _named(config.output, config.format)
     else:
@@ -122,6 +121,21 @@ def _named(output: str, format_name: str | None) -> OutputTarget:
     return OutputTarget(path, in_parts=False, format=kind)
 
 
+def _inputs(inputs: InputConfig) -> tuple[list[str], list[Path]]:
+    """Return the names of all that is read, and those of the files of this machine."""
+    paths = inputs.paths
+    if inputs.is_join:
+        paths = tuple(path for path in (inputs.queries, inputs.documents) if path is not None)
+    found = find_inputs(paths, inputs.input_format).files
+    labels = [file.label for file in found]
+    files = [file.path for file in found if file.path is not None]
+    if inputs.candidates is not None:
+        # Candidates may have any name; their reader says what it cannot read.
+        labels.append(inputs.candidates)
+        files.append(Path(inputs.candidates))
+    return labels, files
+
+
 def _remote(config: OutputConfig, inputs: Sequence[str]) -> OutputTarget:
     """Return the output on this machine that is sent to a URL later."""
     url = str(config.output)
@@ -142,6 +156,9 @@ def _remote(config: OutputConfig, inputs: Sequence[str]) -> OutputTarget:
 
 def _default(inputs: InputConfig, files: list[Path], suffix: str, kind: Format) -> OutputTarget:
     ending = f".{suffix}{kind.suffixes[0]}"
+    if inputs.candidates is not None:
+        candidates = Path(inputs.candidates)
+        return OutputTarget(candidates.with_name(stem(candidates) + ending), in_parts=False, format=kind)
     if len(inputs.paths) == 1 and inputs.paths[0] != STDIN:
         given = Path(inputs.paths[0])
         if given.is_dir():

@@ -93,7 +93,7 @@ class Classify(Operation):
     @property
     def columns(self) -> Sequence[ResultColumn]:
         """`label`, `score`, `labels`, `probs` or `logits`, `top`; `values` of a regression."""
-        return (*self._own_columns(), *self._texts.columns)
+        return self._texts.declared(*self._own_columns())
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -112,11 +112,16 @@ class Classify(Operation):
         """Classify every row."""
         pooled = self._texts.pool(tokens, on_batch)
         return Outcome(
-            columns={**self._content(pooled.values), **pooled.columns},
+            columns=pooled.with_columns(self._content(pooled.values)),
             num_tokens=pooled.num_tokens,
             truncated=pooled.truncated,
             failures=pooled.failures,
         )
+
+    @property
+    def explodes(self) -> bool:
+        """Whether each window becomes a row."""
+        return self._texts.gives_windows
 
     @property
     def _texts(self) -> LongTexts:
@@ -129,7 +134,7 @@ class Classify(Operation):
 
     @property
     def _gives_labels(self) -> bool:
-        return bool(is_multi_label(self.runner.spec) and self.params.use_activation)
+        return bool(is_multi_label(self.runner.spec) and self.params.use_activation and not self.explodes)
 
     @property
     def _threshold(self) -> float:

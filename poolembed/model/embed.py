@@ -82,7 +82,7 @@ class Embed(Operation):
     def columns(self) -> Sequence[ResultColumn]:
         """`embedding`, and what the policy for long texts adds."""
         dtype, length = stored_type(self.runner.result_size(self.params), self.config.output_dtype)
-        return (ResultColumn("embedding", dtype, length), *self._texts.columns)
+        return self._texts.declared(ResultColumn("embedding", dtype, length))
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -101,12 +101,18 @@ class Embed(Operation):
         """Pool every row of `tokens`, see `Operation.compute`; `on_batch` hears of each batch."""
         pooled = self._texts.pool(tokens, on_batch)
         stored = quantize(pooled.values, self.config.output_dtype, self.ranges)
+        overflows = {int(pooled.owners[row]): failure for row, failure in _overflows(stored).items()}
         return Outcome(
-            columns={"embedding": stored, **pooled.columns},
+            columns=pooled.with_columns({"embedding": stored}),
             num_tokens=pooled.num_tokens,
             truncated=pooled.truncated,
-            failures={**_overflows(stored), **pooled.failures},
+            failures={**overflows, **pooled.failures},
         )
+
+    @property
+    def explodes(self) -> bool:
+        """Whether each window becomes a row."""
+        return self._texts.gives_windows
 
     def calibrated(self, texts: Texts) -> "Embed":
         """Return the same operation with the bounds of some texts, for types that need bounds.
@@ -120,7 +126,7 @@ class Embed(Operation):
         if self.config.output_dtype not in RANGED_DTYPES or self.ranges is not None:
             return self
         pooled = self._texts.pool(self.tokenize(texts))
-        vectors = np.delete(pooled.values, sorted(pooled.failures), axis=0)
+        vectors = pooled.values[~np.isin(pooled.owners, sorted(pooled.failures))]
         if not len(vectors):
             raise InputError(
                 f"none of the first {len(texts['text'])} rows has a vector to take the bounds of int8 from",

@@ -57,6 +57,11 @@ class Operation(Protocol):
     def metadata(self) -> Mapping[str, str]:
         """All that decides a result beside the texts."""
 
+    @property
+    def explodes(self) -> bool:
+        """Whether columns are lists, all of a row equally long, whose values become rows of their own."""
+        return False
+
     def tokenize(self, texts: Texts) -> Any:  # noqa: ANN401 - whatever `compute` of the same operation takes
         """Turn the texts of some rows into tokens."""
 

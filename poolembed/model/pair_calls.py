@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -12,8 +13,10 @@ from poolembed.errors import ConfigError, InputError
 from poolembed.model.calls import chunks_of, joined, outcomes_of
 from poolembed.model.entities import check_entities, make_entities
 from poolembed.model.operation import Outcome
+from poolembed.model.per_text import Given, PerText
 from poolembed.model.rerank import best_first
-from poolembed.model.score import check_score, make_score
+from poolembed.model.score import make_score
+from poolembed.model.score_check import check_score
 from poolembed.results import Ragged
 from poolembed.runner import PoolingParams, PoolingRunner
 
@@ -57,7 +60,7 @@ def score_texts(
     data_1: str | Iterable[str],
     data_2: str | Iterable[str],
     config: PairConfig,
-    given: PoolingParams | None = None,
+    given: Given = None,
 ) -> npt.NDArray[np.float32]:
     """Return the score of each pair: one text with each of several, or as many with as many.
 
@@ -66,18 +69,18 @@ def score_texts(
         data_1: queries; held as a whole.
         data_2: documents; a generator is computed chunk by chunk.
         config: limits and prompts.
-        given: what the user asks of the pooler.
+        given: what the user asks of the pooler, for all pairs or for each.
 
     Returns:
         Shape (number of texts in `data_2`,), float32.
 
     Raises:
-        ConfigError: the model scores no pairs, has no use for the configuration, or a side is empty or has
-            the wrong number of texts.
+        ConfigError: the model scores no pairs, has no use for the configuration, a side is empty or has the
+            wrong number of texts, or `given` has not as many records as there are pairs.
         InputError: a text is no string, or a pair has no score; its number is named.
     """
     check_score(runner.spec, config, PoolerConfig())
-    operation = make_score(runner, config, given)
+    operations = PerText(partial(make_score, runner, config), given)
     given_queries = [data_1] if isinstance(data_1, str) else data_1
     queries = [query for _, chunk in chunks_of(given_queries) for query in chunk]
     documents = [data_2] if isinstance(data_2, str) else data_2
@@ -88,12 +91,17 @@ def score_texts(
         num_documents = first + len(chunk)
         its_own = queries * len(chunk) if len(queries) == 1 else queries[first:num_documents]
         _check_sizes(len(queries), len(queries) if len(its_own) == len(chunk) else num_documents)
-        outcome = operation.compute(operation.tokenize({"query": its_own, "document": chunk}))
-        if outcome.failures:
-            row = min(outcome.failures)
-            raise InputError(f"pair {first + row}: {outcome.failures[row].message}")
-        scores.append(outcome.columns["score"])
+        scores.append(np.zeros(len(chunk), np.float32))
+        for operation, places in operations.groups(first, len(chunk)):
+            pairs = {"query": [its_own[place] for place in places]}
+            pairs["document"] = [chunk[place] for place in places]
+            outcome = operation.compute(operation.tokenize(pairs))
+            if outcome.failures:
+                row = min(outcome.failures)
+                raise InputError(f"pair {first + places[row]}: {outcome.failures[row].message}")
+            scores[-1][places] = np.asarray(outcome.columns["score"], np.float32)
     _check_sizes(len(queries), num_documents)
+    operations.check_count(num_documents)
     return joined(np.zeros(0, np.float32), scores)
 
 

@@ -1,6 +1,6 @@
 """Small records and natural shapes, made of the columns of an outcome for Python callers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -55,9 +55,18 @@ def weights_by_token(outcome: Outcome) -> Iterator[dict[str, float]]:
         yield dict(zip(token_part, weight_part.tolist(), strict=True))
 
 
-def matrices(outcome: Outcome, column: str) -> Iterator[npt.NDArray[np.float32]]:
-    """Yield a list `column` of an `outcome` row by row, shape (num_values,) or (num_values, size)."""
-    yield from _slices(outcome.columns[column])
+def column_of(name: str) -> Callable[[Outcome], Iterator[npt.NDArray[np.float32]]]:
+    """Return a function that yields what each row of an outcome has in a column.
+
+    Args:
+        name: the column; a row of it is a number, a vector, or a list of either as an array.
+    """
+
+    def read(outcome: Outcome) -> Iterator[npt.NDArray[np.float32]]:
+        data: Any = outcome.columns[name]
+        yield from (_slices(data) if isinstance(data, Ragged) else data)
+
+    return read
 
 
 def _slices(data: ColumnData) -> Iterator[Any]:

@@ -57,9 +57,10 @@ class Rerank(Operation):
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What the operation on pairs says, and how much of a ranking is given."""
+        """What the operation on pairs says, how much of a ranking is given, and what the run is called."""
         top_k = "all" if self.config.top_k is None else str(self.config.top_k)
-        return {**self.score.metadata, "top_k": top_k}
+        tag = {} if self.config.run_tag is None else {"run_tag": self.config.run_tag}
+        return {**self.score.metadata, "top_k": top_k, **tag}
 
     def tokenize(self, texts: ListTexts) -> Candidates:
         """Tokenize every document of the role `documents` with its `query`, all rows together."""

@@ -29,7 +29,7 @@ _TASKS: dict[Level, PoolingTask] = {
 
 def levels_of(spec: ModelSpec) -> tuple[Level, ...]:
     """Return what a model can reward, what it is made for first; empty for other models."""
-    if spec.kind == "process-reward":
+    if spec.kind == "process-reward" or (spec.kind == "reward" and spec.tok_pooling == "STEP"):
         return ("step",)
     if spec.kind == "reward":
         return ("sequence", "token") if "classify" in spec.tasks else ("token",)
@@ -73,6 +73,8 @@ def check_reward(spec: ModelSpec, config: RewardConfig, given: PoolingParams | N
         ConfigError: the model gives no rewards, or none of that kind.
     """
     level = level_of(spec, config)
+    if spec.tok_pooling == "STEP" and level != "step":
+        raise ConfigError(f"{spec.name} rewards the whole text, so no steps can be picked", "leave out STEP")
     params = PoolingParams() if given is None else given.clone()
     if params.use_activation is None and level != "step":
         params.use_activation = False
@@ -124,6 +126,8 @@ class Reward(Operation):
         """What the runner says, what is rewarded, and the outputs of the model."""
         labels = dumps(self.runner.spec.labels, ensure_ascii=False)
         own = {"prompt": self.prompt, "level": self.level, "labels": labels}
+        if self.level == "step":
+            own["step_tag_id"] = str(self.params.step_tag_id)
         return self.runner.describe(self.params) | own
 
     def tokenize(self, texts: Texts) -> TokenizedRows:

@@ -1,15 +1,15 @@
 """Pairs of a query and a document to scores, by what the model is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from poolembed.config import PairConfig, PoolerConfig
-from poolembed.errors import ConfigError
+from poolembed.config import PairConfig
 from poolembed.model.encoded_pairs import EncodedPairs
 from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
+from poolembed.model.score_check import limits_of
 from poolembed.results import ResultColumn
 from poolembed.runner import (
     ModelSpec,
@@ -87,7 +87,7 @@ def make_score(runner: PoolingRunner, pair: PairConfig, given: PoolingParams | N
         )
         params = runner.params("classify", given)
         settings |= {"activation": runner.spec.activation if params.use_activation else "none"}
-        settings |= {name: str(value) for name, value in _limits(pair)}
+        settings |= {name: str(value) for name, value in limits_of(pair)}
         return JoinedPairs(runner=runner, params=params, tokenizer=tokenizer, settings=settings)
     if runner.spec.late_interaction is not None:
         return EncodedPairs(
@@ -132,68 +132,3 @@ def _prompt(spec: ModelSpec, name: str | None, candidates: Sequence[str]) -> str
     if name is None:
         name = next((candidate for candidate in candidates if candidate in spec.prompts), None)
     return named_prompt(spec, name)
-
-
-def check_score(spec: ModelSpec, pair: PairConfig, pooler: PoolerConfig) -> None:
-    """See that a model scores pairs, and that it has a use for what it is told; needs no weights.
-
-    Args:
-        spec: what the model declares.
-        pair: the user's limits and prompts.
-        pooler: the user's changes to the output.
-
-    Raises:
-        ConfigError: it cannot, or has not; lists every problem.
-    """
-    if spec.score_type is None:
-        raise _no_score(spec)
-    problems = list(_pair_problems(spec, pair, pooler))
-    if problems:
-        raise ConfigError("; ".join(problems))
-    for name in (pair.query_prompt_name, pair.document_prompt_name):
-        named_prompt(spec, name)
-
-
-def _no_score(spec: ModelSpec) -> ConfigError:
-    if spec.kind in ("classifier", "cross-encoder"):
-        return ConfigError(
-            f"{spec.name} has {spec.num_labels} labels, so it gives no single score to a pair",
-            "score takes models with one label; `poolembed classify` gives the probability of each label",
-        )
-    return ConfigError(
-        f"{spec.name} is a model of kind {spec.kind!r} and scores no pairs",
-        "score takes embedding models, cross-encoders, and late-interaction models",
-    )
-
-
-def _pair_problems(spec: ModelSpec, pair: PairConfig, pooler: PoolerConfig) -> Iterator[str]:
-    limits = [name for name, _ in _limits(pair)]
-    prompts = [name for name in ("query_prompt_name", "document_prompt_name") if getattr(pair, name)]
-    if spec.score_type != "cross-encoder":
-        raw = ["raw"] if pooler.use_activation is False else []
-        yield from (_foreign(spec, name, "cross-encoders") for name in (*limits, *raw))
-    else:
-        yield from _limit_problems(spec, pair)
-    if spec.score_type == "cross-encoder" or spec.late_interaction is not None:
-        yield from (_foreign(spec, name, "bi-encoders") for name in prompts)
-
-
-def _foreign(spec: ModelSpec, name: str, kind: str) -> str:
-    return f"--{name.replace('_', '-')} is for {kind}, and {spec.name} is a {spec.score_type}"
-
-
-def _limit_problems(spec: ModelSpec, pair: PairConfig) -> Iterator[str]:
-    for name, value in _limits(pair):
-        if isinstance(value, int) and value >= spec.max_length:
-            option = name.replace("_", "-")
-            yield f"--{option} must be below the {spec.max_length} tokens of a row, got {value}"
-    if pair.instruction is not None and spec.template is None:
-        yield f"--instruction: {spec.name} has no prompt that takes an instruction"
-
-
-def _limits(pair: PairConfig) -> Iterator[tuple[str, str | int]]:
-    """Yield what is set of what is for cross-encoders."""
-    for name in ("max_query_tokens", "max_document_tokens", "instruction"):
-        value = getattr(pair, name)
-        if value is not None:
-            yield name, value

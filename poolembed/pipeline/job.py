@@ -6,7 +6,15 @@ from dataclasses import asdict
 
 from poolembed import __version__
 from poolembed.config import JobConfig
-from poolembed.io import check_remote, open_job_folder, open_sink, open_source, plan_output, publish
+from poolembed.io import (
+    check_remote,
+    exploded_columns,
+    open_input,
+    open_job_folder,
+    open_sink,
+    plan_output,
+    publish,
+)
 from poolembed.pipeline.commands import COMMANDS
 from poolembed.pipeline.ledger import Ledger
 from poolembed.pipeline.row_texts import RowTexts
@@ -46,7 +54,7 @@ def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None)
     template = None if job.input.template is None else Template.parse(job.input.template)
     roles = command.roles if template is None else template.roles
     target = plan_output(job.output, job.input, job.command)
-    with open_job_folder(target) as folder, open_source(job.input, roles) as source:
+    with open_job_folder(target) as folder, open_input(job.input, roles) as source:
         folder.check()
         check_remote(target)
         from poolembed.runner import describe_model
@@ -62,10 +70,11 @@ def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None)
         rows = RowTexts(source, template)
         operation = command.prepare(command.operation(runner, job), job, rows, folder.known_settings)
         columns = [*operation.columns, *COUNTS]
+        written = exploded_columns(columns) if operation.explodes else columns
         metadata = {"version": __version__, **operation.metadata, **rows.metadata}
         store = folder.begin(_settings(job, operation.metadata), columns)
         nullable = "null" in (job.input.on_null, job.input.on_empty)
-        with open_sink(folder, source.schema, columns, metadata, nullable=nullable) as sink:
+        with open_sink(folder, source.schema, written, metadata, nullable=nullable) as sink:
             loaded = time.monotonic()
             progress.start(source.num_rows)
             run = Run(

@@ -15,7 +15,17 @@ import numpy as np
 
 from poolembed.config import JobConfig
 from poolembed.errors import InputError
-from poolembed.io import JobFolder, Lookup, ResultStore, RowChunk, Sink, num_true, result_table, text_keys
+from poolembed.io import (
+    JobFolder,
+    Lookup,
+    ResultStore,
+    RowChunk,
+    Sink,
+    explode,
+    num_true,
+    result_table,
+    text_keys,
+)
 from poolembed.pipeline.commands import COMMANDS
 from poolembed.pipeline.ledger import Ledger
 from poolembed.pipeline.prefetch import prefetch
@@ -165,7 +175,7 @@ class Run:
         return self.store.add(work.lookup, result_table(self.columns, results), failures)
 
     def _finished(self, work: _Work) -> tuple[RowChunk, Any, Any]:
-        """Return a chunk with its results and keys, without the rows that have no result."""
+        """Return a chunk with its results, without the rows that have none, and keys where rows stay rows."""
         chunk, lookup = work.chunk, work.lookup
         failed = self.store.failures(lookup)
         if failed and self.job.input.on_error == "fail":
@@ -185,6 +195,8 @@ class Run:
         num_more = chunk.num_rows + num_rejected - num_told
         self.progress.advance(num_more, 0, num_rejected=num_rejected, num_reused=lookup.num_known)
         self.ledger.add(chunk.num_rows, chunk.rejects, num_truncated)
+        if self.operation.explodes:
+            return *explode(chunk, results), None
         return chunk, results, lookup.keys[good]
 
     def _advance(self, num_rows: int, num_tokens: int) -> None:

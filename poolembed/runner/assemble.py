@@ -172,7 +172,7 @@ def _reward_head(spec: ModelSpec) -> nn.Sequential:
         for name, tensor in read_weights(spec.folder / file).items()
         if name.startswith(("score.", "v_head."))
     }
-    names = sorted(name.removesuffix(".weight") for name in weights if name.endswith(".weight"))
+    names = sorted((name.removesuffix(".weight") for name in weights if name.endswith(".weight")), key=_layer)
     if not names:
         raise ModelError(f"{spec.folder} has no reward head", "its weights should hold score.* or v_head.*")
     layers = [linear(weights[f"{name}.weight"], weights.get(f"{name}.bias")) for name in names]
@@ -186,6 +186,12 @@ def _reward_head(spec: ModelSpec) -> nn.Sequential:
         )
     modules = [module for layer in layers for module in (layer, nn.ReLU())]
     return nn.Sequential(*modules[:-1])
+
+
+def _layer(name: str) -> int:
+    """Return the number that the name of a layer ends with; 0 where it has none."""
+    number = name.rpartition(".")[2]
+    return int(number) if number.isdigit() else 0
 
 
 def _saved_linear(spec: ModelSpec, file: str) -> nn.Linear:

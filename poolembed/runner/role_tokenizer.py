@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from poolembed.config import Role
+from poolembed.errors import ModelError
 from poolembed.runner.bounded import BoundedEncoder
 from poolembed.runner.packing import IntArray, TokenizedRows
 from poolembed.runner.spec import LateInteraction
@@ -24,6 +25,7 @@ class RoleTokenizer:
 
     Raises:
         ConfigError: `max_length` has no room for a token of text beside marker and special tokens.
+        ModelError: queries are filled up, and there is no token for it.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class RoleTokenizer:
         self._room = max_length - (self._marker_id is not None)
         check_room(tokenizer, self._room, max_length)
         self._fills = is_query and settings.query_expansion
-        self._filled_length = min(settings.query_length or max_length, max_length)
-        self._fill_id = self._expansion_id(tokenizer, settings)
+        self._filled_length = min(
+            settings.expansion_length or settings.query_length or max_length, max_length
+        )
+        self._fill_id = self._expansion_id(tokenizer, settings) if self._fills else 0
         self._sees_fill = settings.attend_to_expansion
         skips = settings.skip_in_queries if is_query else True
         self._skipped = self._ids_of(tokenizer, settings.skiplist) if skips else np.zeros(0, np.int64)
@@ -112,8 +116,13 @@ class RoleTokenizer:
     def _expansion_id(tokenizer: Any, settings: LateInteraction) -> int:  # noqa: ANN401
         if settings.expansion_token is not None:
             return int(tokenizer.get_vocab()[settings.expansion_token])
-        fill = tokenizer.mask_token_id if tokenizer.mask_token_id is not None else tokenizer.pad_token_id
-        return int(fill) if fill is not None else 0
+        fill = tokenizer.mask_token_id if tokenizer.mask_token_id is not None else tokenizer.eos_token_id
+        if fill is None:
+            raise ModelError(
+                "queries are filled up, but the tokenizer has neither a mask token nor one that ends a text",
+                "turn it off with --set query_expansion=false",
+            )
+        return int(fill)
 
     @staticmethod
     def _ids_of(tokenizer: Any, words: Sequence[str]) -> IntArray:  # noqa: ANN401

@@ -47,12 +47,15 @@ class Tokenizers:
             with_offsets=with_offsets,
         )
 
-    def windows(self, prompt: str = "", overlap_tokens: int = 0) -> WindowTokenizer:
+    def windows(
+        self, prompt: str = "", overlap_tokens: int = 0, *, with_spans: bool = False
+    ) -> WindowTokenizer:
         """Return the tokenizer that divides long texts into windows instead of cutting them.
 
         Args:
             prompt: what stands before every text.
             overlap_tokens: tokens of text that a window repeats from the one before.
+            with_spans: whether windows tell the characters that they stand for.
 
         Raises:
             ConfigError: windows of the model's length have no room for prompt and overlap.
@@ -63,6 +66,7 @@ class Tokenizers:
             overlap_tokens=overlap_tokens,
             prompt=prompt,
             pools_prompt=self.spec.include_prompt,
+            with_spans=with_spans,
         )
 
     def located(self, overlap_tokens: int | None = None) -> LocatingTokenizer:
@@ -108,10 +112,7 @@ class Tokenizers:
         """
         spec, settings = self.spec, self.spec.late_interaction
         assert settings is not None
-        declared = settings.document_length
-        if role == "query":
-            is_limit = settings.cut_long_queries or not settings.query_expansion
-            declared = settings.query_length if is_limit else None
+        declared = settings.query_length if role == "query" else settings.document_length
         if declared is None:
             return spec.max_length
         by_user = spec.sources["max_length"] == USER

@@ -25,11 +25,14 @@ class Windows:
         num_windows: windows of each text, shape (num_texts,), int64, each at least 1.
         num_text_tokens: tokens of text in each window, without prompt and special tokens,
             shape (num_windows,), int64.
+        spans: characters of its text that each window stands for, from and before, shape (num_windows, 2),
+            int64; None where nobody asked.
     """
 
     tokens: TokenizedRows
     num_windows: IntArray
     num_text_tokens: IntArray
+    spans: IntArray | None = None
 
 
 class WindowTokenizer:
@@ -43,6 +46,7 @@ class WindowTokenizer:
         overlap_tokens: tokens of text that a window repeats from the one before.
         prompt: text put before every text, and so before every window.
         pools_prompt: whether the prompt's tokens take part in pooling.
+        with_spans: whether windows tell the characters that they stand for.
 
     Raises:
         ConfigError: a window has no room for more text than it repeats.
@@ -56,7 +60,9 @@ class WindowTokenizer:
         overlap_tokens: int = 0,
         prompt: str = "",
         pools_prompt: bool = True,
+        with_spans: bool = False,
     ) -> None:
+        self._with_spans = with_spans
         self.max_length = max_length
         self.overlap_tokens = overlap_tokens
         self.prompt = prompt
@@ -80,31 +86,31 @@ class WindowTokenizer:
         """
         self._backend.no_padding()
         self._backend.no_truncation()
-        # Only where a prompt must be told from the text does anybody look at offsets.
-        encode = self._backend.encode_batch if self.prompt else self._backend.encode_batch_fast
-        rows: list[IntArray] = []
+        # The faster one leaves out offsets, which tell a prompt from the text and where windows stand.
+        needs_offsets = self.prompt or self._with_spans
+        encode = self._backend.encode_batch if needs_offsets else self._backend.encode_batch_fast
+        found: list[_Window] = []
         num_windows: list[int] = []
-        num_text_tokens: list[int] = []
         for first in range(0, len(texts), TEXTS_PER_CALL):
             group = [self.prompt + text for text in texts[first : first + TEXTS_PER_CALL]]
             for encoding in encode(group, add_special_tokens=True):
                 windows = list(self._windows_of(encoding))
                 num_windows.append(len(windows))
-                rows += [window for window, _ in windows]
-                num_text_tokens += [count for _, count in windows]
+                found += windows
+        spans = np.asarray([window.span for window in found], np.int64).reshape(-1, 2)
         return Windows(
             tokens=TokenizedRows(
-                token_ids=np.concatenate([np.zeros(0, np.int64), *rows]),
-                lengths=np.asarray([len(row) for row in rows], np.int64),
-                truncated=np.zeros(len(rows), np.bool_),
-                prompt_lengths=np.full(len(rows), self._num_unpooled) if self._num_unpooled else None,
+                token_ids=np.concatenate([np.zeros(0, np.int64), *(window.ids for window in found)]),
+                lengths=np.asarray([len(window.ids) for window in found], np.int64),
+                truncated=np.zeros(len(found), np.bool_),
+                prompt_lengths=np.full(len(found), self._num_unpooled) if self._num_unpooled else None,
             ),
             num_windows=np.asarray(num_windows, np.int64),
-            num_text_tokens=np.asarray(num_text_tokens, np.int64),
+            num_text_tokens=np.asarray([window.num_text_tokens for window in found], np.int64),
+            spans=spans if self._with_spans else None,
         )
 
-    def _windows_of(self, encoding: Any) -> Iterator[tuple[IntArray, int]]:  # noqa: ANN401
-        """Yield each window's tokens, and how many of them are text."""
+    def _windows_of(self, encoding: Any) -> Iterator["_Window"]:  # noqa: ANN401
         ids = np.asarray(encoding.ids, np.int64)
         is_text = np.asarray(encoding.special_tokens_mask) == 0
         if self.prompt:
@@ -112,9 +118,24 @@ class WindowTokenizer:
         places = np.flatnonzero(is_text)
         begin, end = (int(places[0]), int(places[-1]) + 1) if len(places) else (len(ids), len(ids))
         if len(ids) <= self.max_length:
-            yield ids, end - begin
+            yield _Window(ids, end - begin, self._span(encoding, begin, end))
             return
         room = self.max_length - begin - (len(ids) - end)
         for start in range(begin, max(begin + 1, end - self.overlap_tokens), room - self.overlap_tokens):
-            text = ids[start : min(start + room, end)]
-            yield np.concatenate([ids[:begin], text, ids[end:]]), len(text)
+            stop = min(start + room, end)
+            window = np.concatenate([ids[:begin], ids[start:stop], ids[end:]])
+            yield _Window(window, stop - start, self._span(encoding, start, stop))
+
+    def _span(self, encoding: Any, start: int, stop: int) -> tuple[int, int]:  # noqa: ANN401
+        """Return the characters of the text that some of its tokens stand for."""
+        if not self._with_spans or start >= stop:
+            return 0, 0
+        offsets = np.asarray(encoding.offsets[start:stop], np.int64) - len(self.prompt)
+        return max(0, int(offsets[:, 0].min())), int(offsets[:, 1].max())
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    ids: IntArray
+    num_text_tokens: int
+    span: tuple[int, int]

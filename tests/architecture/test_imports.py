@@ -1,6 +1,7 @@
 """Which import pulls in what, seen in a fresh interpreter."""
 
 import importlib
+import json
 import subprocess
 import sys
 
@@ -83,12 +84,23 @@ def test_every_module_of_a_room_imports_without_the_other_rooms_libraries(room, 
         ("token-classify", "bert-mean"),
         ("sparse", "bert-mean"),
         ("reward", "bert-mean"),
+        ("score", "bert-seqcls"),
+        ("score --max-query-tokens 9", "bert-mean"),
+        ("score --dimensions 8", "bert-mean"),
+        ("score --dimensions 8", "bert-crossencoder"),
+        ("score --query-prompt-name none", "bert-mean"),
+        ("rerank", "bert-tokencls"),
+        ("rerank --max-document-tokens 512", "bert-crossencoder"),
     ],
 )
 def test_what_a_model_cannot_do_is_known_without_torch(command, family, shared, tmp_path):
-    (tmp_path / "corpus.jsonl").write_text('{"text": "one"}\n', "utf-8")
+    row = {"text": "one", "query": "one", "document": "two", "documents": ["two"]}
+    (tmp_path / "corpus.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     model = str(shared / "zoo" / "models" / family)
-    done = python(RUN_AND_LIST, command, str(tmp_path / "corpus.jsonl"), "--model", model)
+    text_field = [] if command.startswith(("score", "rerank")) else ["--text-field", "text"]
+    done = python(
+        RUN_AND_LIST, *command.split(), str(tmp_path / "corpus.jsonl"), "--model", model, *text_field
+    )
     assert done.stdout.splitlines()[-1].split() == ["LOADED", "2", "pyarrow"], done.stderr
 
 

@@ -1,5 +1,7 @@
 """Options that decide what the text of a row is, and of which type its vector."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,58 @@ def test_on_long_decides_what_happens_to_a_long_text(embed, two_windows, folder)
     halves = vectors(table_of(embed("halves.jsonl", *limit), "halves.embed.parquet"))
     mean = halves.mean(axis=0)
     np.testing.assert_allclose(vectors(whole)[0], mean / np.linalg.norm(mean), **SAME)
+
+
+def test_every_window_can_have_a_row_with_the_vector_of_its_characters(embed, folder):
+    texts = ["one " * 6 + "two " * 6 + " one", "two", ""]
+    write(folder / "corpus.jsonl", [{"id": row, "text": text} for row, text in enumerate(texts)])
+    windows = ("--max-length", 8, "--on-long", "window-rows", "--json")
+    done = embed("corpus.jsonl", *windows)
+    table = table_of(done)
+    assert json.loads(done.stdout)["num_rows"] == 3
+    rows = table.to_pylist()
+    assert [row["id"] for row in rows] == [0, 0, 0, 1, 2]
+    assert [row["window"] for row in rows] == [0, 1, 2, 0, 0]
+    assert [row["num_tokens"] for row in rows] == [8, 8, 3, 3, 2]
+    parts = [texts[row["id"]][row["start"] : row["end"]] for row in rows]
+    assert parts == [("one " * 6).strip(), ("two " * 6).strip(), "one", "two", ""]
+    assert not any(row["truncated"] for row in rows)
+    write(folder / "parts.jsonl", [{"text": part} for part in parts])
+    apart = vectors(table_of(embed("parts.jsonl"), "parts.embed.parquet"))
+    np.testing.assert_allclose(vectors(table), apart, **SAME)
+
+
+def test_rows_of_windows_overlap_stand_behind_their_prompt_and_are_stored_as_any_others(embed, two_windows):
+    options = ("--on-long", "window-rows", "--max-length", 10, "--overlap-tokens", 2, "--prompt", "one two ")
+    table = table_of(embed("corpus.jsonl", *options, "--output-dtype", "int8"))
+    text = json.loads(two_windows.read_text("utf-8"))["text"]
+    spans = list(zip(table["start"].to_pylist(), table["end"].to_pylist(), strict=True))
+    words = text.split()
+    assert [text[start:end].split() for start, end in spans] == [words[0:6], words[4:10], words[8:]]
+    assert str(table.schema.field("embedding").type).startswith("fixed_size_list<element: int8")
+
+
+def test_classes_can_be_given_for_every_window(poolembed, models, folder):
+    write(folder / "corpus.jsonl", [{"text": "one " * 6 + "two " * 6}, {"text": "two"}])
+    write(folder / "parts.jsonl", [{"text": "one " * 6}, {"text": "two " * 6}, {"text": "two"}])
+    for family in ("bert-seqcls", "bert-seqcls-multilabel", "bert-seqcls-regression"):
+        common = ("--max-length", 8, "--model", models / family, "--batch-tokens", 512, "--overwrite")
+        options = ("--on-long", "window-rows")
+        whole = table_of(poolembed("classify", "corpus.jsonl", *common, *options), "corpus.classify.parquet")
+        apart = table_of(poolembed("classify", "parts.jsonl", *common), "parts.classify.parquet")
+        assert "labels" not in whole.column_names
+        assert whole["end"].to_pylist() == [23, 47, 3]
+        for name in {"label", "probs", "values"} & set(apart.column_names):
+            if name == "label":
+                assert whole[name].to_pylist() == apart[name].to_pylist()
+            else:
+                np.testing.assert_allclose(whole[name].to_pylist(), apart[name].to_pylist(), **SAME)
+
+
+def test_a_window_has_one_class(poolembed, corpus):
+    done = poolembed("classify", corpus, "--on-long", "window-rows", "--top-k", 2)
+    assert done.exit_code == 2
+    assert "--top-k and --on-long window-rows exclude each other" in done.stderr
 
 
 def test_overlap_tokens_repeat_the_end_of_a_window_in_the_next(embed, two_windows):

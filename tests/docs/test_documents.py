@@ -24,7 +24,7 @@ import pytest
 from poolembed import errors
 
 ROOT = Path(__file__).parents[2]
-WRITTEN_BY_HAND = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")})
+WRITTEN_BY_HAND = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")})
 WRITTEN_BY_HAND.remove(ROOT / "docs" / "cli.md")
 
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$\n*", re.MULTILINE | re.DOTALL)

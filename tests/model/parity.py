@@ -28,8 +28,9 @@ class Case:
         family: folder in the zoo.
         task: pooling task of the stored calls.
         params: their parameters.
-        call: from model and texts to one array a text.
-        of_reference: from a stored output and its token ids to what `call` gives; None takes it as it is.
+        call: from model and texts (pairs where the stored calls had pairs) to one array a text.
+        of_reference: from a stored output and its token ids to what `call` gives, or None where the reference
+            was given less than the command reads; None takes it as it is.
     """
 
     command: str
@@ -94,6 +95,50 @@ def lexical_of_reference(output, token_ids):
     return np.asarray(sorted(largest.items()), np.float64).reshape(-1, 2)
 
 
+def scores(model, pairs):
+    return model.score([query for query, _ in pairs], [document for _, document in pairs])
+
+
+def raw_scores(model, pairs):
+    from poolembed import PoolingParams
+
+    raw = PoolingParams(use_activation=False)
+    return model.score([query for query, _ in pairs], [document for _, document in pairs], raw)
+
+
+def ranked(model, pairs):
+    """The score of each pair in the ranking of its query's documents, which must go down."""
+    found = {}
+    for query in dict.fromkeys(query for query, _ in pairs):
+        documents = [document for one, document in pairs if one == query]
+        ranking = model.rerank(query, documents)
+        assert sorted(one.index for one in ranking) == list(range(len(documents)))
+        assert [one.score for one in ranking] == sorted((one.score for one in ranking), reverse=True)
+        found.update({(query, one.text): one.score for one in ranking})
+    return [found[pair] for pair in pairs]
+
+
+def number(output, _):
+    """A stored score, which some references give as a list of one."""
+    return output.reshape(())
+
+
+def entities(model, texts):
+    labels = model.runner.spec.labels
+    return [
+        np.asarray([(labels.index(one.label), one.score) for one in found], np.float64).reshape(-1, 2)
+        for found in model.token_classify(texts, aggregation="none")
+    ]
+
+
+def entities_of_reference(output, token_ids):
+    """The rule of transformers' pipeline: each token of text by its likeliest class, but for class 0, `O`."""
+    if len(token_ids) >= 512:
+        return None  # cut, where the command reads on
+    own = [(row.argmax(), row.max()) for row in output[1:-1] if row.argmax()]
+    return np.asarray(own, np.float64).reshape(-1, 2)
+
+
 def rewards(model, texts):
     return model.reward(texts)
 
@@ -115,11 +160,36 @@ CLASSIFIERS = (
     *("modernbert-seqcls-cls", "modernbert-seqcls-mean", "roberta-seqcls"),
 )
 
+BI_ENCODERS = ("bert-prompts", "qwen3-last")
+CROSS_ENCODERS = (
+    *("bert-crossencoder", "bert-crossencoder-sigmoid", "bert-crossencoder-st5", "xlmroberta-crossencoder"),
+    *("qwen3-seqcls", "qwen3-causal-reranker"),
+)
+LATE_INTERACTION = ("bert-colbert", "modernbert-colbert")
+TOKEN_CLASSIFIERS = ("bert-tokencls", "modernbert-tokencls", "roberta-tokencls")
+
 CASES = [
     *(Case("embed", family, "embed", embed) for family in EMBEDDING),
     *(Case("classify", family, "classify", classify) for family in CLASSIFIERS),
     Case("classify", "bert-seqcls-regression", "classify", values),
     *(Case("classify --no-activation", family, "classify", raw_classes, RAW) for family in CLASSIFIERS[:2]),
+    Case("score", "bert-mean", "score", scores, {"prompts": False}, number),
+    *(
+        Case("score", family, "score", scores, {}, number)
+        for family in BI_ENCODERS + CROSS_ENCODERS + LATE_INTERACTION
+    ),
+    *(
+        Case("score --raw", family, "score", raw_scores, {"activation": "none"}, number)
+        for family in CROSS_ENCODERS
+    ),
+    *(
+        Case("rerank", family, "score", ranked, {}, number)
+        for family in (BI_ENCODERS[0], *CROSS_ENCODERS[:2], LATE_INTERACTION[0])
+    ),
+    *(
+        Case("token-classify", family, "token_classify", entities, {}, entities_of_reference)
+        for family in TOKEN_CLASSIFIERS
+    ),
     Case("token-embed", "bert-mean", "token_embed", tokens, {"normalize": True}),
     Case("token-embed", "xlmroberta-bge-m3", "token_embed", tokens, {"head": "colbert"}),
     *(
@@ -135,20 +205,26 @@ CASES = [
 ]
 
 
-def inputs(zoo):
-    """The shared texts by id."""
-    lines = [
-        line
-        for name in ("texts", "spans", "steps")
+def inputs(zoo, names=("texts", "spans", "steps")):
+    """The shared texts by id, and of pairs both texts."""
+    rows = [
+        json.loads(line)
+        for name in names
         for line in (zoo / "inputs" / f"{name}.jsonl").read_text("utf-8").split("\n")
         if line
     ]
-    return {row["id"]: row["text"] for row in map(json.loads, lines) if isinstance(row.get("text"), str)}
+    texts = {row["id"]: row["text"] for row in rows if isinstance(row.get("text"), str)}
+    return texts | {row["id"]: (row["query"], row["document"]) for row in rows if "query" in row}
+
+
+def inputs_of(zoo, case):
+    """What a case is computed for, by id."""
+    return inputs(zoo, ("pairs",)) if case.task == "score" else inputs(zoo)
 
 
 def stored(zoo, case):
     """Stored outputs of a case: reference -> input id -> array, in the form that the call gives."""
-    texts = inputs(zoo)
+    texts = inputs_of(zoo, case)
     found = {}
     for row in pq.read_table(zoo / "expected" / f"{case.family}.parquet").to_pylist():
         if (row["task"], json.loads(row["params"])) != (case.task, case.params) or row["output"] is None:
@@ -158,6 +234,8 @@ def stored(zoo, case):
         output = np.asarray(row["output"]).reshape(row["shape"])
         if case.of_reference is not None:
             output = case.of_reference(output, row["token_ids"])
+        if output is None:
+            continue
         found.setdefault(row["reference"], {})[row["input_id"]] = output
     return found
 

@@ -6,7 +6,9 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from poolembed import LongTextConfig
+from poolembed.config import EmbedConfig
 from poolembed.errors import ConfigError, InputError
+from poolembed.model.embed import Embed
 from poolembed.model.long_text import window_means
 
 TEXT = " ".join(f"word {number} of a long text" for number in range(120))
@@ -51,6 +53,27 @@ def test_probabilities_of_windows_add_up_to_one(model_of):
 def test_an_error_names_the_text_that_is_too_long(model_of):
     with pytest.raises(InputError, match="text 1: the text has more than 256 tokens"):
         model_of("bert-mean").embed(["short", TEXT], long_texts=LongTextConfig(on_long="error"))
+
+
+def test_texts_that_are_too_long_are_not_computed(model_of):
+    operation = Embed.of(model_of("bert-mean").runner, "", EmbedConfig(on_long="error"))
+    done = []
+    outcome = operation.compute(
+        operation.tokenize({"text": [TEXT, "one", TEXT]}), lambda rows, tokens: done.append((rows, tokens))
+    )
+    assert sorted(outcome.failures) == [0, 2]
+    assert sum(rows for rows, _ in done) == 3
+    assert sum(tokens for _, tokens in done) == outcome.num_tokens[1] == 3
+    expected = model_of("bert-mean").embed(["one"])
+    np.testing.assert_allclose(outcome.columns["embedding"][1:2], expected, rtol=0, atol=1e-6)
+
+
+def test_rows_of_windows_are_for_files(model_of):
+    rows = LongTextConfig(on_long="window-rows")
+    with pytest.raises(ConfigError, match="is for files"):
+        model_of("bert-mean").embed(["short"], long_texts=rows)
+    with pytest.raises(ConfigError, match="is for files"):
+        model_of("bert-seqcls").classify(["short"], long_texts=rows)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.model.parity import (
     GROUND_TRUTH,
     TOLERANCE,
     agreeing,
-    inputs,
+    inputs_of,
     stored,
     table,
     written_table,
@@ -18,7 +18,7 @@ from tests.model.parity import (
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.command}-{case.family}".replace(" ", ""))
 def test_a_task_gives_what_the_references_give(case, shared, model_of):
     zoo = shared / "zoo"
-    texts, outputs = inputs(zoo), stored(zoo, case)
+    texts, outputs = inputs_of(zoo, case), stored(zoo, case)
     names = list(outputs[GROUND_TRUTH])
     assert len(names) > 5
     found = dict(zip(names, case.call(model_of(case.family), [texts[name] for name in names]), strict=True))

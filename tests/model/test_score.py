@@ -10,7 +10,8 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 from poolembed.config import ModelConfig, PairConfig, PoolerConfig
 from poolembed.errors import ConfigError
 from poolembed.model import encoded_pairs
-from poolembed.model.score import check_score, make_score
+from poolembed.model.score import make_score
+from poolembed.model.score_check import check_score
 from poolembed.runner import describe_model, load_runner
 
 # MaxSim sums up to 300 products of float32; the others stay within 1e-5.

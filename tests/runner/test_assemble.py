@@ -163,7 +163,7 @@ def random(*shape):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-@pytest.mark.parametrize("widths", [(1,), (8, 1)])
+@pytest.mark.parametrize("widths", [(1,), (8, 1), (8, 4, 1), (8, 7, 6, 5, 4, 3, 1)])
 def test_a_reward_head_has_relu_between_its_layers(models, rewarder, widths):
     sizes = [128, *widths]
     layers, expected_head = {}, []
@@ -193,8 +193,8 @@ def test_a_reward_head_has_relu_between_its_layers(models, rewarder, widths):
 
 @pytest.mark.parametrize(
     "shapes",
-    [[(1, 127)], [(8, 128), (1, 9)], [(8, 128), (4, 8), (1, 4)]],
-    ids=["of other hidden states", "with a gap", "of three layers"],
+    [[(1, 127)], [(8, 128), (1, 9)]],
+    ids=["of other hidden states", "with a gap"],
 )
 def test_a_reward_head_that_does_not_fit_is_refused(rewarder, shapes):
     folder = rewarder(**{f"score.{2 * index}.weight": random(*shape) for index, shape in enumerate(shapes)})

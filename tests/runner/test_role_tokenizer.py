@@ -1,12 +1,15 @@
 """Queries and documents of late interaction: marker, filling, length, tokens left out."""
 
+import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from transformers import AutoTokenizer
 
 from poolembed.config import ModelConfig
-from poolembed.errors import ConfigError
+from poolembed.errors import ConfigError, ModelError
 from poolembed.runner.describe import describe_model
 from poolembed.runner.role_tokenizer import RoleTokenizer
 from poolembed.runner.spec import LateInteraction
@@ -18,7 +21,7 @@ SETTINGS = LateInteraction(
     query_length=8,
     document_length=10,
     query_expansion=True,
-    cut_long_queries=True,
+    expansion_length=None,
     attend_to_expansion=False,
     expansion_token=None,
     skiplist=(".", ","),
@@ -61,20 +64,44 @@ def test_a_query_is_filled_with_the_token_that_the_checkpoint_names(tokenizer):
     assert tokens(tokenizer, rows) == "[CLS] [unused0] a [SEP] [PAD] [PAD] [PAD] [PAD]"
 
 
-def test_a_query_is_filled_with_padding_where_there_is_no_mask_token(tokenizer_of):
+def test_a_query_is_filled_with_the_token_that_ends_a_text_where_there_is_no_mask(tokenizer_of):
     tokenizer = tokenizer_of("qwen3-last")
     assert tokenizer.mask_token_id is None
     rows = query(tokenizer, "a", query_prefix="")
-    assert rows.token_ids[-1] == tokenizer.pad_token_id
+    assert rows.token_ids[-1] == tokenizer.eos_token_id
     assert rows.lengths.tolist() == [8]
 
 
-def test_a_query_is_filled_with_the_first_token_where_there_is_nothing_else(tokenizer_of):
+def test_a_query_that_nothing_can_fill_is_an_error(tokenizer_of):
     tokenizer = tokenizer_of("gpt2-seqcls")
-    tokenizer.pad_token = None
-    assert tokenizer.mask_token_id is None
-    rows = query(tokenizer, "a", query_prefix="")
-    assert rows.token_ids[-1] == 0
+    tokenizer.eos_token = None
+    with pytest.raises(ModelError, match="neither a mask token nor one that ends a text"):
+        query(tokenizer, "a", query_prefix="")
+    assert query(tokenizer, "a", query_prefix="", query_expansion=False).lengths.tolist() == [1]
+
+
+@pytest.mark.parametrize("strategy", ["fixed", "min"])
+@pytest.mark.parametrize("attend", [True, False])
+def test_queries_are_filled_and_cut_as_sentence_transformers_does(strategy, attend, models, tmp_path):
+    library = pytest.importorskip("sentence_transformers.base.modules.transformer")
+    shutil.copytree(models / "modernbert-colbert", tmp_path / "model")
+    path = tmp_path / "model" / "sentence_bert_config.json"
+    written = json.loads(path.read_text("utf-8"))
+    expansion = {"strategy": strategy, "length": 8, "attend": attend}
+    written |= {"query_length": 12, "query_expansion": expansion}
+    path.write_text(json.dumps(written), "utf-8")
+    theirs = library.Transformer(
+        str(models / "modernbert-colbert"), query_length=12, query_expansion=expansion
+    )
+    spec = describe_model(ModelConfig(model=str(tmp_path / "model")))[1]
+    role = Tokenizers(spec, AutoTokenizer.from_pretrained(models / "modernbert-colbert")).role("query")
+    prefix = spec.late_interaction.query_prefix
+    for text in ("a", "one two three four five", "one two three " * 2, "one two three four " * 9):
+        features = theirs.preprocess([prefix + text], task="query")
+        rows = role([text])
+        assert rows.token_ids.tolist() == features["input_ids"][0].tolist()
+        seen = rows.lengths if rows.seen_lengths is None else rows.seen_lengths
+        assert seen.tolist() == features["attention_mask"].sum(1).tolist()
 
 
 def test_a_long_query_is_cut_to_its_length(tokenizer):
@@ -194,10 +221,11 @@ def test_a_role_without_a_length_has_that_of_all_texts(lengths_of):
 
 
 def test_expansion_that_only_fills_cuts_no_query(lengths_of, tokenizer):
-    assert lengths_of("modernbert-colbert", cut_long_queries=False) == (299, 300)
-    long = query(tokenizer, "a b c d e f g h i", max_length=64, cut_long_queries=False)
+    fill = {"query_length": None, "expansion_length": 8}
+    assert lengths_of("modernbert-colbert", **fill) == (299, 300)
+    long = query(tokenizer, "a b c d e f g h i", max_length=64, **fill)
     assert tokens(tokenizer, long) == "[CLS] [unused0] a b c d e f g h i [SEP]"
-    short = query(tokenizer, "a", max_length=64, cut_long_queries=False)
+    short = query(tokenizer, "a", max_length=64, **fill)
     assert tokens(tokenizer, short) == "[CLS] [unused0] a [SEP] [MASK] [MASK] [MASK] [MASK]"
 
 

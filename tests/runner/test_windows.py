@@ -1,5 +1,7 @@
 """Long texts in windows: nothing lost, nothing repeated but the overlap, every window a whole row."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -55,6 +57,22 @@ def test_texts_keep_their_own_windows(tokenizer_of):
     assert windows.num_windows.tolist() == [1, 4, 1]
     assert len(windows.tokens.lengths) == 6
     assert windows.num_text_tokens[-1] == 0
+
+
+@pytest.mark.parametrize("family", ["bert-mean", "qwen3-last", "llama-last"])
+def test_spans_are_the_characters_between_the_first_and_the_last_token(family, tokenizer_of):
+    text = " " + "naïve apples, 日本 one? " * 9
+    make = WindowTokenizer(
+        tokenizer_of(family), max_length=16, overlap_tokens=2, prompt="query: ", with_spans=True
+    )
+    windows = make([text, "", "one"])
+    spans = windows.spans[: windows.num_windows[0]].tolist()
+    assert len(spans) > 3
+    assert spans[0][0] <= 1
+    assert spans[-1][1] >= len(text.rstrip())
+    for (start, end), (next_start, next_end) in pairwise(spans):
+        assert start < next_start < end < next_end <= len(text)
+    assert windows.spans[windows.num_windows[0] :].tolist() == [[0, 0], [0, 3]]
 
 
 @pytest.mark.parametrize(("max_length", "overlap"), [(2, 0), (8, 6)])

@@ -6,11 +6,12 @@ Never: a name of a file decided, a type changed without a word in docs/output.md
 
 from pathlib import Path
 
-from poolembed.io.formats import arrow, jsonl, npy, parquet
+from poolembed.io.formats import arrow, jsonl, npy, parquet, trec
 from poolembed.io.formats.writer import META_SUFFIX, ROWS_SUFFIX, Format, TableWriter
 
 FORMATS: dict[str, Format] = {
-    each.name: each for each in (parquet.PARQUET, arrow.ARROW, jsonl.JSONL, jsonl.JSONL_GZ, npy.NPY)
+    each.name: each
+    for each in (parquet.PARQUET, arrow.ARROW, jsonl.JSONL, jsonl.JSONL_GZ, npy.NPY, trec.TREC)
 }
 """The formats by name; the first is the default."""
 

@@ -23,7 +23,7 @@ DOCUMENT = TextRole(
 
 
 def _check(spec: "ModelSpec", job: JobConfig) -> None:
-    from poolembed.model.score import check_score
+    from poolembed.model.score_check import check_score
 
     check_score(spec, task_of(job, PairConfig), job.pooler)
 

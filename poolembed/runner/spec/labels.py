@@ -12,7 +12,6 @@ _HEAD_WEIGHTS = (
     "classifier.out_proj.weight",
     "classifier.weight",
     "score.weight",
-    "score.2.weight",
     "v_head.weight",
     "classification_head.out_proj.weight",
     "logits_proj.weight",
@@ -145,7 +144,8 @@ def _named_labels(checkpoint: Checkpoint) -> tuple[dict[int, str], str]:
 def _num_outputs(checkpoint: Checkpoint, num_outputs: int | None) -> tuple[int | None, str]:
     if num_outputs is not None:
         return num_outputs, "the head"
-    shape = checkpoint.weights.shape(*_HEAD_WEIGHTS)
+    # A head of several layers, as reward models have, ends with the last of them.
+    shape = checkpoint.weights.shape(*_HEAD_WEIGHTS, *checkpoint.weights.layers("score")[-1:])
     if shape and len(shape) == 2:
         return shape[0], f"{checkpoint.weights.files[0]}"
     declared = checkpoint.config.integer("num_labels")

@@ -36,12 +36,12 @@ class LateInteraction:
         query_prefix: marker of a query, one token right after the first special token where the vocabulary
             has it, plain text otherwise; empty for none.
         document_prefix: the same for documents.
-        query_length: most tokens of a query; with expansion also the number it is filled up to.
+        query_length: most tokens of a query; None for the model's own limit.
         document_length: most tokens of a document; None for the model's own limit.
         query_expansion: whether short queries are filled up with `expansion_token`.
-        cut_long_queries: whether expansion also cuts queries to `query_length`.
+        expansion_length: tokens that they are filled up to; None for `query_length`.
         attend_to_expansion: whether the other tokens see the filling.
-        expansion_token: the filling; None for the mask token.
+        expansion_token: the filling; None for the mask token, or the one that ends a text.
         skiplist: tokens whose rows are left out.
         skip_in_queries: whether `skiplist` applies to queries as well as to documents.
     """
@@ -51,7 +51,7 @@ class LateInteraction:
     query_length: int | None
     document_length: int | None
     query_expansion: bool
-    cut_long_queries: bool
+    expansion_length: int | None
     attend_to_expansion: bool
     expansion_token: str | None
     skiplist: tuple[str, ...]
@@ -106,7 +106,7 @@ def _defaults() -> dict[str, Declared[object]]:
         "query_length": _QUERY_TOKENS,
         "document_length": None,
         "query_expansion": True,
-        "cut_long_queries": True,
+        "expansion_length": None,
         "attend_to_expansion": False,
         "expansion_token": None,
         "skiplist": PUNCTUATION,
@@ -138,7 +138,7 @@ def _read_library(checkpoint: Checkpoint) -> dict[str, Declared[object]]:
         "skiplist": library.strings("skiplist_words"),
     }
     found.update({name: declared for name, declared in candidates.items() if declared})
-    found.update(_read_expansion(transformer.section("query_expansion")))
+    found.update(_read_expansion(transformer.section("query_expansion"), transformer.integer("query_length")))
     found.update(_read_mask(checkpoint))
     return found
 
@@ -148,7 +148,12 @@ def _marker(library: Document, role: str) -> Declared[object] | None:
     return library.text(f"{role}_prefix") or library.section("prompts").text(role)
 
 
-def _read_expansion(expansion: Document) -> dict[str, Declared[object]]:
+def _read_expansion(expansion: Document, most: Declared[int] | None) -> dict[str, Declared[object]]:
+    """Read an expansion: `fixed` fills and cuts to its length, `min` fills alone.
+
+    Source:
+        sentence-transformers 6.2, `QueryExpansionConfig`.
+    """
     if not expansion.data:
         return {}
     strategy, length = expansion.text("strategy"), expansion.integer("length")
@@ -157,11 +162,17 @@ def _read_expansion(expansion: Document) -> dict[str, Declared[object]]:
             f"{expansion.name} needs a strategy (fixed or min) and a length, got {dict(expansion.data)}",
             "correct the file",
         )
+    if most is not None and most.value < length.value:
+        raise ModelError(
+            f"{most.source} is {most.value}, below the {length.value} tokens of {expansion.name}",
+            "correct the file",
+        )
+    is_fixed = strategy.value == "fixed"
     attend, token = expansion.flag("attend"), expansion.text("token")
     return {
         "query_expansion": Declared(value=True, source=strategy.source),
-        "cut_long_queries": Declared(strategy.value == "fixed", strategy.source),
-        "query_length": Declared(length.value, length.source),
+        "query_length": length if is_fixed else most or Declared(None, strategy.source),
+        "expansion_length": Declared(None, strategy.source) if is_fixed else length,
         "attend_to_expansion": attend or Declared(value=False, source=f"default of {expansion.name}"),
         "expansion_token": token or Declared(None, f"default of {expansion.name}"),
     }

@@ -61,6 +61,10 @@ def _apply_user(user: Document, draft: Draft) -> None:
             raise ConfigError(
                 "step_tag_id has no meaning without the pooling STEP", "add --tok-pooling-type STEP"
             )
+    if user.integers("returned_token_ids") and draft.values["tok_pooling"] != "STEP":
+        raise ConfigError(
+            "returned_token_ids has no meaning without the pooling STEP", "add --tok-pooling-type STEP"
+        )
     use_activation = user.flag("use_activation")
     if use_activation:
         draft.put("use_activation", use_activation)

@@ -38,6 +38,7 @@ _OF_KIND: dict[str, frozenset[str]] = {
             "attend_to_expansion",
             "document_length",
             "document_prefix",
+            "expansion_length",
             "query_expansion",
             "query_length",
             "query_prefix",
@@ -46,6 +47,17 @@ _OF_KIND: dict[str, frozenset[str]] = {
     ),
     "cross-encoder": _OF_A_HEAD | {"template"},
 }
+
+_OPTIONS = {
+    "dimensions": "--dimensions",
+    "enable_chunked_processing": "--on-long windows",
+    "pooling_type": "--pooling",
+    "returned_token_ids": "--returned-token-ids",
+    "seq_pooling_type": "--pooling",
+    "tok_pooling_type": "--tok-pooling-type",
+    "use_activation": "--activation or --no-activation",
+}
+"""What says on the command line what a field of PoolerConfig says, where `--set` does not."""
 
 
 def split_settings(
@@ -153,7 +165,9 @@ def _config_value(key: str, text: str, config: Document) -> object:
 
 
 def _unknown(key: str, config: Document) -> str:
+    if key in _OPTIONS:
+        return f"--set {key}: this is an option of its own, {_OPTIONS[key]}"
     if key in {field.name for field in fields(PoolerConfig)}:
-        return f"--set {key}: this is an option of its own, --{key.replace('_', '-')}"
+        return f"--set {key}: this can be set in Python only, by PoolerConfig({key}=...)"
     near = difflib.get_close_matches(key, [*SETTINGS, *CONFIG_KEYS, *config.data], n=3)
     return f"--set {key}: unknown setting" + (f", did you mean {' or '.join(near)}?" if near else "")

@@ -177,7 +177,11 @@ def _pooling_name(mode: object, config: Document, key: str) -> str:
 
 
 def _without_modules(checkpoint: Checkpoint, warnings: list[str]) -> _Found:
-    """Take the defaults of sentence-transformers for encoders, of the reference for decoders."""
+    """Take the defaults of sentence-transformers for encoders, of the reference for all others.
+
+    What the family of the checkpoint's own code is, nobody can tell: its pooling must be chosen, and vectors
+    are normalised as the reference does where no modules.json speaks against it.
+    """
     family = checkpoint.model_type
     pooling, normalize = read_bidirectional(checkpoint), Declared(value=True, source=UNDECLARED)
     if pooling is None and family in ENCODERS:
@@ -186,6 +190,8 @@ def _without_modules(checkpoint: Checkpoint, warnings: list[str]) -> _Found:
     elif pooling is None and (family in DECODERS or checkpoint.architecture.endswith("ForCausalLM")):
         pooling = Declared("LAST", UNDECLARED)
         warnings.append(_NO_FILES + "pooled by LAST and normalised, as is usual for decoders")
+    elif pooling is None:
+        warnings.append(_NO_FILES + "normalised, as is usual for embeddings; --no-activation leaves it out")
     return _Found(
         pooling=pooling,
         include_prompt=Declared(value=True, source=UNDECLARED),

@@ -82,6 +82,7 @@ SETTINGS: dict[str, Parser] = {
     "query_length": _count,
     "document_length": _count,
     "query_expansion": _flag,
+    "expansion_length": _count,
     "attend_to_expansion": _flag,
     "skiplist": _strings,
     "step_tag_id": _count,

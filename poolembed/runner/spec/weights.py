@@ -44,6 +44,17 @@ class Weights:
             next((self.shapes[name] for name in names if name in self.shapes), None) if self.shapes else None
         )
 
+    def layers(self, stem: str) -> tuple[str, ...]:
+        """Return the names `stem`.N.weight there are, in the order of the numbers N."""
+        prefix, suffix = f"{stem}.", ".weight"
+        found = [
+            int(number)
+            for name in self.shapes or ()
+            if name.startswith(prefix) and name.endswith(suffix)
+            if (number := name[len(prefix) : -len(suffix)]).isdigit()
+        ]
+        return tuple(f"{prefix}{number}{suffix}" for number in sorted(found))
+
     def lacks(self, *fragments: str) -> bool:
         """Return whether it is certain that no tensor's name contains any of `fragments`."""
         if self.shapes is None:

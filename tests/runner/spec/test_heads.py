@@ -36,6 +36,12 @@ def test_an_outcome_reward_is_one_raw_value_a_token(reward):
     assert (wanted.activation, wanted.use_activation) == ("sigmoid", True)
 
 
+def test_a_reward_head_ends_with_the_last_of_its_layers(reward):
+    layers = {f"score.{2 * number}.weight": (8, 8) for number in range(5)}
+    spec = read_spec(reward.weights(**layers, **{"score.10.weight": (3, 8)}).path)
+    assert spec.labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+
+
 def test_another_reward_model_keeps_the_sigmoid_of_the_reference(reward):
     reward.config(architectures=["InternLM2ForRewardModel"], model_type="internlm2").weights(
         **{"v_head.weight": (1, 8)}

@@ -51,9 +51,9 @@ def test_the_metadata_of_stanford(stanford):
         16,
         50,
     )
-    assert (late.query_expansion, late.cut_long_queries, late.attend_to_expansion, late.skip_in_queries) == (
+    assert (late.query_expansion, late.expansion_length, late.attend_to_expansion, late.skip_in_queries) == (
         True,
-        True,
+        None,
         False,
         False,
     )
@@ -173,6 +173,7 @@ def test_the_layout_of_sentence_transformers(native):
         "sentence_bert_config.json",
         {
             "document_length": 90,
+            "query_length": 48,
             "query_expansion": {"strategy": "min", "length": 24, "attend": True, "token": "[X]"},
         },
     )
@@ -184,12 +185,12 @@ def test_the_layout_of_sentence_transformers(native):
     assert (late.query_prefix, late.document_prefix, late.query_length, late.document_length) == (
         "[Q] ",
         "[D] ",
-        24,
+        48,
         90,
     )
-    assert (late.query_expansion, late.cut_long_queries, late.attend_to_expansion, late.expansion_token) == (
+    assert (late.query_expansion, late.expansion_length, late.attend_to_expansion, late.expansion_token) == (
         True,
-        False,
+        24,
         True,
         "[X]",
     )
@@ -225,9 +226,10 @@ def test_a_mask_without_normalize_does_not_normalise(native):
 def test_expansion_with_the_defaults_of_its_settings(native):
     native.write("sentence_bert_config.json", {"query_expansion": {"strategy": "fixed", "length": 32}})
     late = read_spec(native.path).late_interaction
-    assert (late.query_expansion, late.cut_long_queries, late.attend_to_expansion, late.expansion_token) == (
+    assert late.query_length == 32
+    assert (late.query_expansion, late.expansion_length, late.attend_to_expansion, late.expansion_token) == (
         True,
-        True,
+        None,
         False,
         None,
     )
@@ -239,6 +241,22 @@ def test_expansion_with_the_defaults_of_its_settings(native):
 def test_an_expansion_that_is_not_understood_is_an_error(native, expansion):
     native.write("sentence_bert_config.json", {"query_expansion": expansion})
     with pytest.raises(ModelError, match=r"query_expansion needs a strategy"):
+        read_spec(native.path)
+
+
+def test_a_floor_without_a_ceiling_cuts_no_query(native):
+    native.write("sentence_bert_config.json", {"query_expansion": {"strategy": "min", "length": 24}})
+    late = read_spec(native.path).late_interaction
+    assert (late.query_length, late.expansion_length) == (None, 24)
+
+
+@pytest.mark.parametrize("strategy", ["fixed", "min"])
+def test_a_ceiling_below_the_floor_is_an_error(native, strategy):
+    native.write(
+        "sentence_bert_config.json",
+        {"query_length": 16, "query_expansion": {"strategy": strategy, "length": 24}},
+    )
+    with pytest.raises(ModelError, match=r"query_length is 16, below the 24 tokens"):
         read_spec(native.path)
 
 

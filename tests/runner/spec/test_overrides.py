@@ -120,7 +120,9 @@ def test_an_unknown_key_like_no_other_is_just_unknown(library):
 
 
 def test_a_pooler_option_is_pointed_to(library):
-    with pytest.raises(ConfigError, match=r"--set logit_mean: this is an option of its own, --logit-mean"):
+    with pytest.raises(
+        ConfigError, match=r"--set logit_mean: this can be set in Python only, by PoolerConfig"
+    ):
         read_spec(library.path, overrides={"logit_mean": "1"})
 
 

@@ -135,7 +135,11 @@ def test_an_unknown_family_without_files_is_an_error_until_the_user_says_how(ber
     with pytest.raises(ModelError, match=r"nothing declares how MartianModel pools") as caught:
         read_spec(bert.path)
     assert "--pooling" in caught.value.hint
-    assert read_spec(bert.path, pooler_config=PoolerConfig(pooling_type="CLS")).pooling == "CLS"
+    spec = read_spec(bert.path, pooler_config=PoolerConfig(pooling_type="CLS"))
+    assert (spec.pooling, spec.use_activation) == ("CLS", True)
+    assert "normalised, as is usual for embeddings; --no-activation leaves it out" in spec.warnings[0]
+    raw = read_spec(bert.path, pooler_config=PoolerConfig(pooling_type="CLS", use_activation=False))
+    assert raw.use_activation is False
 
 
 @pytest.mark.parametrize(("declared", "pooling"), [("avg", "MEAN"), ("cls", "CLS"), ("last", "LAST")])
