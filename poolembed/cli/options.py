@@ -15,7 +15,6 @@ from poolembed.config import (
     DTYPES,
     ON_ERROR,
     ON_LONG,
-    TOK_POOLING_TYPES,
     InputConfig,
     JobConfig,
     ModelConfig,
@@ -58,23 +57,6 @@ class Names(click.ParamType):  # type: ignore[type-arg] # generic only since cli
         if not isinstance(value, str):
             return tuple(value)
         return tuple(name.strip() for name in value.split(",") if name.strip())
-
-
-class TokenIds(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
-    """Numbers of tokens between commas, as a tuple; a configuration file gives them as a list."""
-
-    name = "token ids"
-
-    def convert(
-        self, value: str | Sequence[int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Split `value` at the commas, unless it is a list; `param` and `ctx` name the option in an error."""
-        if not isinstance(value, str):
-            return tuple(value)
-        try:
-            return tuple(int(number) for number in value.split(","))
-        except ValueError:
-            self.fail(f"{value!r} is no list of token ids such as 648,387", param, ctx)
 
 
 def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - click's own settings
@@ -153,23 +135,6 @@ LIST_COLUMN_OPTIONS = (
 )
 """For commands that read a query and a list of documents in each row."""
 
-JOIN_OPTIONS = (
-    option("--queries", metavar="FILE", help="Join: rows with the id and the text of a query."),
-    option("--documents", metavar="FILE", help="Join: rows with the id and the text of a document."),
-    option("--candidates", metavar="FILE", help="Join: which documents may fit which query, by their ids."),
-    option(
-        "--query-id-field",
-        metavar="NAME",
-        help="Join: column with the id of a query; else a known name, see above.",
-    ),
-    option(
-        "--document-id-field",
-        metavar="NAME",
-        help="Join: column with the id of a document, or a list of them; else a known name, see above.",
-    ),
-)
-"""For commands that read queries with lists of documents, which may stand in files of their own."""
-
 LONG_TEXT_OPTIONS = (
     option(
         "--on-long",
@@ -219,22 +184,6 @@ POOLER_OPTIONS = (
         help="Apply the model's output activation, such as normalisation; the model decides by default.",
     ),
 )
-
-STEP_OPTIONS = (
-    option(
-        "--tok-pooling-type",
-        type=click.Choice(TOK_POOLING_TYPES),
-        help="Which tokens have an output: all, or those that end a step; the model decides by default.",
-    ),
-    option("--step-tag-id", type=int, metavar="ID", help="Token that ends a step (token pooling STEP)."),
-    option(
-        "--returned-token-ids",
-        type=TokenIds(),
-        metavar="ID,ID",
-        help="Tokens by whose probabilities a language model judges a step (token pooling STEP).",
-    ),
-)
-"""For commands that read models which judge steps."""
 
 OUTPUT_OPTIONS = (
     option("--output", "-o", metavar="OUT", help="Output file, or a directory (ending in /) for parts."),

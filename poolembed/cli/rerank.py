@@ -1,9 +1,9 @@
 """`poolembed rerank`."""
 
 from poolembed.cli.command import task_command
+from poolembed.cli.join_options import JOIN_OPTIONS
 from poolembed.cli.options import (
     DIMENSION_OPTIONS,
-    JOIN_OPTIONS,
     JOINABLE_OPTIONS,
     LIST_COLUMN_OPTIONS,
     option,

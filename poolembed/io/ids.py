@@ -53,7 +53,13 @@ class IdKind:
         return next((name for name in names if name in schema.names), None)
 
     def missing(self, names: Sequence[str], schema: pa.Schema, label: str) -> InputError:
-        """Return the error that tells which columns were looked for in vain."""
+        """Return the error that tells which columns were looked for in vain.
+
+        Args:
+            names: what was looked for.
+            schema: the columns there are.
+            label: where, for messages.
+        """
         return InputError(
             f"{label}: no column {' or '.join(map(repr, names))} with the id of a {self.noun}",
             f"columns: {', '.join(schema.names) or 'none'}; {self.option} names it",
@@ -86,6 +92,6 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def ids_in(table: pa.Table, column: str) -> Iterator[str | None]:
-    """Yield the id of each row; None for a null."""
+    """Yield the id in a `column` of each row of a `table`; None for a null."""
     for value in table.column(column).to_pylist():
         yield None if value is None else str(value)
