@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from poolembed.cli.options import DECLARATION_OPTIONS, POOLER_OPTIONS, STEP_OPTIONS, fill, with_options
+from poolembed.cli.options import DECLARATION_OPTIONS, POOLER_OPTIONS, fill, with_options
+from poolembed.cli.step_options import STEP_OPTIONS
 from poolembed.config import DEFAULT_MODEL, ModelConfig, PoolerConfig
 from poolembed.errors import ConfigError
 

@@ -37,23 +37,6 @@ class Names(click.ParamType):  # type: ignore[type-arg] # generic only since cli
         return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
-class TokenIds(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
-    """Numbers of tokens between commas, as a tuple; a configuration file gives them as a list."""
-
-    name = "token ids"
-
-    def convert(
-        self, value: str | Sequence[int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Split `value` at the commas, unless it is a list; `param` and `ctx` name the option in an error."""
-        if not isinstance(value, str):
-            return tuple(value)
-        try:
-            return tuple(int(number) for number in value.split(","))
-        except ValueError:
-            self.fail(f"{value!r} is no list of token ids such as 648,387", param, ctx)
-
-
 def option(*spellings: str, **settings: Any) -> Decorator:  # noqa: ANN401 - click's own settings
     """A click option with the environment variable `POOLEMBED_<NAME>`."""
     name = next(s for s in spellings if s.startswith("--")).partition("/")[0].removeprefix("--")

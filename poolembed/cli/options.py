@@ -11,14 +11,13 @@ import click
 
 from poolembed.cli.input_options import INPUT_OPTIONS, PATHS, PATHS_UNLESS_JOINED
 from poolembed.cli.log import LOG_FORMATS, keep_format
-from poolembed.cli.option import Decorator, KeyValue, TokenIds, option
+from poolembed.cli.option import Decorator, KeyValue, option
 from poolembed.cli.settings import load_settings
 from poolembed.config import (
     DEFAULT_MODEL,
     DTYPES,
     ON_LONG,
     OUTPUT_FORMATS,
-    TOK_POOLING_TYPES,
     InputConfig,
     JobConfig,
     LimitConfig,
@@ -82,23 +81,6 @@ LIST_COLUMN_OPTIONS = (
 )
 """For commands that read a query and a list of documents in each row."""
 
-JOIN_OPTIONS = (
-    option("--queries", metavar="FILE", help="Join: rows with the id and the text of a query."),
-    option("--documents", metavar="FILE", help="Join: rows with the id and the text of a document."),
-    option("--candidates", metavar="FILE", help="Join: which documents may fit which query, by their ids."),
-    option(
-        "--query-id-field",
-        metavar="NAME",
-        help="Join: column with the id of a query; else a known name, see above.",
-    ),
-    option(
-        "--document-id-field",
-        metavar="NAME",
-        help="Join: column with the id of a document, or a list of them; else a known name, see above.",
-    ),
-)
-"""For commands that read queries with lists of documents, which may stand in files of their own."""
-
 LONG_TEXT_OPTIONS = (
     option(
         "--on-long",
@@ -148,22 +130,6 @@ POOLER_OPTIONS = (
         help="Apply the model's output activation, such as normalisation; the model decides by default.",
     ),
 )
-
-STEP_OPTIONS = (
-    option(
-        "--tok-pooling-type",
-        type=click.Choice(TOK_POOLING_TYPES),
-        help="Which tokens have an output: all, or those that end a step; the model decides by default.",
-    ),
-    option("--step-tag-id", type=int, metavar="ID", help="Token that ends a step (token pooling STEP)."),
-    option(
-        "--returned-token-ids",
-        type=TokenIds(),
-        metavar="ID,ID",
-        help="Tokens by whose probabilities a language model judges a step (token pooling STEP).",
-    ),
-)
-"""For commands that read models which judge steps."""
 
 OUTPUT_OPTIONS = (
     option(

@@ -1,10 +1,10 @@
 """`poolembed rerank`."""
 
 from poolembed.cli.command import task_command
+from poolembed.cli.join_options import JOIN_OPTIONS
 from poolembed.cli.option import option
 from poolembed.cli.options import (
     DIMENSION_OPTIONS,
-    JOIN_OPTIONS,
     JOINABLE_OPTIONS,
     LIST_COLUMN_OPTIONS,
 )

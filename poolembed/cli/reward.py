@@ -4,7 +4,8 @@ import click
 
 from poolembed.cli.command import task_command
 from poolembed.cli.option import option
-from poolembed.cli.options import STEP_OPTIONS, TEXT_OPTIONS
+from poolembed.cli.options import TEXT_OPTIONS
+from poolembed.cli.step_options import STEP_OPTIONS
 from poolembed.config import LEVELS, RewardConfig
 
 REWARD_OPTIONS = (

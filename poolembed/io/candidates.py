@@ -125,7 +125,12 @@ def _columns(schema: pa.Schema, label: str, query: IdKind, document: IdKind) -> 
 
 
 def alone(config: InputConfig, path: str | None) -> InputConfig:
-    """Return how one of the inputs of a join is read: by itself, with all its rows and columns."""
+    """Return how one of the inputs of a join is read: by itself, with all its rows and columns.
+
+    Args:
+        config: the join.
+        path: the input.
+    """
     return replace(
         config,
         paths=() if path is None else (path,),

@@ -17,6 +17,9 @@ def open_input(config: InputConfig, roles: Sequence[TextRole], stdin: BinaryIO |
         roles: the texts that every row must bring; those of a join are `query` and `documents`.
         stdin: what `-` stands for; None takes the process's standard input.
 
+    Returns:
+        The open input; used as a context manager.
+
     Raises:
         InputError: something cannot be read, or a row is bad and `on_error` is `fail`.
         ConfigError: a file is given twice, or the choice of columns is wrong.

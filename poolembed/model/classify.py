@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,13 @@ import numpy.typing as npt
 from poolembed.config import ClassifyConfig
 from poolembed.errors import ConfigError
 from poolembed.model.long_text import LongTexts, Tokens
-from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
+from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.prompted import Prompted
 from poolembed.results import ColumnData, Ragged, ResultColumn
 from poolembed.runner import ModelSpec, PoolingParams, request
 
 if TYPE_CHECKING:
-    from poolembed.runner import PoolingRunner
+    pass
 
 DEFAULT_THRESHOLD = 0.5
 
@@ -30,35 +31,8 @@ def is_multi_label(spec: ModelSpec) -> bool:
     )
 
 
-def check_classify(
-    spec: ModelSpec, config: ClassifyConfig, given: PoolingParams | None = None
-) -> PoolingParams:
-    """Return what every row asks for.
-
-    Args:
-        spec: what the model declares.
-        config: what the user wants to see.
-        given: what the user asks of the pooler.
-
-    Raises:
-        ConfigError: the model has no classes, or not such that the configuration makes sense.
-    """
-    checked = request(spec, "classify", given)
-    problems = []
-    if config.threshold is not None:
-        if not is_multi_label(spec):
-            problems.append(f"--threshold is for models of several labels; {spec.name} chooses one")
-        if not checked.use_activation:
-            problems.append("--threshold is for probabilities, which --no-activation leaves out")
-    if config.top_k is not None and spec.problem_type == "regression":
-        problems.append(f"--top-k is for classes; {spec.name} gives values (regression)")
-    if problems:
-        raise ConfigError("; ".join(problems))
-    return checked
-
-
 @dataclass(frozen=True, slots=True)
-class Classify(Operation):
+class Classify(Prompted[ClassifyConfig]):
     """Gives each text its class, with all probabilities or the best few.
 
     Attributes:
@@ -68,27 +42,30 @@ class Classify(Operation):
         config: what is given.
     """
 
-    runner: "PoolingRunner"
-    params: PoolingParams
-    prompt: str
-    config: ClassifyConfig
-
-    @classmethod
-    def of(
-        cls, runner: "PoolingRunner", prompt: str, config: ClassifyConfig, given: PoolingParams | None = None
-    ) -> Self:
-        """Return the operation, checked against what the model declares.
+    @staticmethod
+    def check(spec: ModelSpec, config: ClassifyConfig, given: PoolingParams | None = None) -> PoolingParams:
+        """Return what every row asks for.
 
         Args:
-            runner: the model.
-            prompt: text put before every text.
-            config: what is given.
+            spec: what the model declares.
+            config: what the user wants to see.
             given: what the user asks of the pooler.
 
         Raises:
-            ConfigError: the model cannot do it, see `check_classify`.
+            ConfigError: the model has no classes, or not such that the configuration makes sense.
         """
-        return cls(runner, runner.ready(check_classify(runner.spec, config, given)), prompt, config)
+        checked = request(spec, "classify", given)
+        problems = []
+        if config.threshold is not None:
+            if not is_multi_label(spec):
+                problems.append(f"--threshold is for models of several labels; {spec.name} chooses one")
+            if not checked.use_activation:
+                problems.append("--threshold is for probabilities, which --no-activation leaves out")
+        if config.top_k is not None and spec.problem_type == "regression":
+            problems.append(f"--top-k is for classes; {spec.name} gives values (regression)")
+        if problems:
+            raise ConfigError("; ".join(problems))
+        return checked
 
     @property
     def columns(self) -> Sequence[ResultColumn]:

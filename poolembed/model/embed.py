@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,41 +10,21 @@ import numpy.typing as npt
 from poolembed.config import RANGED_DTYPES, EmbedConfig
 from poolembed.errors import ConfigError, InputError
 from poolembed.model.long_text import LongTexts, Tokens
-from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
+from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.prompted import Prompted
 from poolembed.model.quantize import Ranges, check_size, quantize, stored_type
 from poolembed.results import ResultColumn
 from poolembed.runner import ModelSpec, PoolingParams, RowFailure, request
 
 if TYPE_CHECKING:
-    from poolembed.runner import PoolingRunner
+    pass
 
 CALIBRATION_ROWS = 1024
 """First rows of a run, from which the bounds of int8 and uint8 are taken."""
 
 
-def check_embed(spec: ModelSpec, config: EmbedConfig, given: PoolingParams | None = None) -> PoolingParams:
-    """Return what every row asks for.
-
-    Args:
-        spec: what the model declares.
-        config: what the user wants to see.
-        given: what the user asks of the pooler.
-
-    Raises:
-        ConfigError: the model gives no dense vectors, or none of the dimensions or type asked for.
-    """
-    if spec.kind == "sparse":
-        raise ConfigError(
-            f"{spec.name} gives a weight for every token of its vocabulary, not a dense vector",
-            "use `poolembed sparse`, in Python `.sparse(texts)`",
-        )
-    checked = request(spec, "embed", given)
-    check_size(checked.dimensions or spec.embedding_size, config.output_dtype)
-    return checked
-
-
 @dataclass(frozen=True, slots=True)
-class Embed(Operation):
+class Embed(Prompted[EmbedConfig]):
     """Gives each text one vector.
 
     Attributes:
@@ -55,28 +35,28 @@ class Embed(Operation):
         ranges: bounds of each dimension, for types that need them; None where there are no rows.
     """
 
-    runner: "PoolingRunner"
-    params: PoolingParams
-    prompt: str
-    config: EmbedConfig
     ranges: Ranges | None = None
 
-    @classmethod
-    def of(
-        cls, runner: "PoolingRunner", prompt: str, config: EmbedConfig, given: PoolingParams | None = None
-    ) -> Self:
-        """Return the operation, checked against what the model declares.
+    @staticmethod
+    def check(spec: ModelSpec, config: EmbedConfig, given: PoolingParams | None = None) -> PoolingParams:
+        """Return what every row asks for.
 
         Args:
-            runner: the model.
-            prompt: text put before every text.
-            config: what is given.
+            spec: what the model declares.
+            config: what the user wants to see.
             given: what the user asks of the pooler.
 
         Raises:
-            ConfigError: the model cannot do it, see `check_embed`.
+            ConfigError: the model gives no dense vectors, or none of the dimensions or type asked for.
         """
-        return cls(runner, runner.ready(check_embed(runner.spec, config, given)), prompt, config)
+        if spec.kind == "sparse":
+            raise ConfigError(
+                f"{spec.name} gives a weight for every token of its vocabulary, not a dense vector",
+                "use `poolembed sparse`, in Python `.sparse(texts)`",
+            )
+        checked = request(spec, "embed", given)
+        check_size(checked.dimensions or spec.embedding_size, config.output_dtype)
+        return checked
 
     @property
     def columns(self) -> Sequence[ResultColumn]:

@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from poolembed.config import Level, RewardConfig
 from poolembed.errors import ConfigError
-from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
+from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.prompted import Prompted
 from poolembed.results import ColumnData, Ragged, ResultColumn
 from poolembed.runner import ModelSpec, PooledRows, PoolingParams, TokenizedRows, request
 from poolembed.tasks import PoolingTask
 
 if TYPE_CHECKING:
-    from poolembed.runner import PoolingRunner
+    pass
 
 GOOD = "good"
 """Label of the output that says that a step is right."""
@@ -58,31 +59,8 @@ def level_of(spec: ModelSpec, config: RewardConfig) -> Level:
     return config.level or levels[0]
 
 
-def check_reward(spec: ModelSpec, config: RewardConfig, given: PoolingParams | None = None) -> PoolingParams:
-    """Return what every row asks for.
-
-    Rewards of texts and tokens are raw unless an activation is asked for; steps are judged by
-    probabilities unless it is refused.
-
-    Args:
-        spec: what the model declares.
-        config: what is rewarded.
-        given: what the user asks of the pooler.
-
-    Raises:
-        ConfigError: the model gives no rewards, or none of that kind.
-    """
-    level = level_of(spec, config)
-    if spec.tok_pooling == "STEP" and level != "step":
-        raise ConfigError(f"{spec.name} rewards the whole text, so no steps can be picked", "leave out STEP")
-    params = PoolingParams() if given is None else given.clone()
-    if params.use_activation is None and level != "step":
-        params.use_activation = False
-    return request(spec, _TASKS[level], params)
-
-
 @dataclass(frozen=True, slots=True)
-class Reward(Operation):
+class Reward(Prompted[RewardConfig]):
     """Gives each text its reward or rewards.
 
     Attributes:
@@ -92,27 +70,30 @@ class Reward(Operation):
         config: what is rewarded.
     """
 
-    runner: "PoolingRunner"
-    params: PoolingParams
-    prompt: str
-    config: RewardConfig
+    @staticmethod
+    def check(spec: ModelSpec, config: RewardConfig, given: PoolingParams | None = None) -> PoolingParams:
+        """Return what every row asks for.
 
-    @classmethod
-    def of(
-        cls, runner: "PoolingRunner", prompt: str, config: RewardConfig, given: PoolingParams | None = None
-    ) -> Self:
-        """Return the operation, checked against what the model declares.
+        Rewards of texts and tokens are raw unless an activation is asked for; steps are judged by
+        probabilities unless it is refused.
 
         Args:
-            runner: the model.
-            prompt: text put before every text.
-            config: what is given.
+            spec: what the model declares.
+            config: what is rewarded.
             given: what the user asks of the pooler.
 
         Raises:
-            ConfigError: the model cannot do it, see `check_reward`.
+            ConfigError: the model gives no rewards, or none of that kind.
         """
-        return cls(runner, runner.ready(check_reward(runner.spec, config, given)), prompt, config)
+        level = level_of(spec, config)
+        if spec.tok_pooling == "STEP" and level != "step":
+            raise ConfigError(
+                f"{spec.name} rewards the whole text, so no steps can be picked", "leave out STEP"
+            )
+        params = PoolingParams() if given is None else given.clone()
+        if params.use_activation is None and level != "step":
+            params.use_activation = False
+        return request(spec, _TASKS[level], params)
 
     @property
     def columns(self) -> Sequence[ResultColumn]:

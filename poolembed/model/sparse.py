@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from poolembed.config import SparseConfig
 from poolembed.errors import ConfigError
-from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
+from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.prompted import Prompted
 from poolembed.results import Ragged, ResultColumn
 from poolembed.runner import ModelSpec, PoolingParams, RowFailure, TokenizedRows, request
 
@@ -38,31 +39,8 @@ class Entries:
     weights: Floats
 
 
-def check_sparse(spec: ModelSpec, config: SparseConfig, given: PoolingParams | None = None) -> PoolingParams:
-    """Return what every row asks for.
-
-    Args:
-        spec: what the model declares.
-        config: what is given; nothing in it can contradict a model.
-        given: what the user asks of the pooler.
-
-    Raises:
-        ConfigError: the model gives no weights for tokens, or is asked to leave out its activation.
-    """
-    del config
-    if spec.kind != "sparse" and spec.bge_m3 is None:
-        raise ConfigError(
-            f"{spec.name} is a model of kind {spec.kind!r} and gives no weights for tokens",
-            "SPLADE models and BGE-M3 do",
-        )
-    params = request(spec, "embed" if spec.kind == "sparse" else "token_classify", given)
-    if params.use_activation is False:
-        raise ConfigError("weights of tokens cannot do without their activation", "leave out --no-activation")
-    return params
-
-
 @dataclass(frozen=True, slots=True)
-class Sparse(Operation):
+class Sparse(Prompted[SparseConfig]):
     """Gives each text the weights of the tokens that matter.
 
     Attributes:
@@ -74,31 +52,41 @@ class Sparse(Operation):
         special_ids: tokens that stand for no text, which BGE-M3 gives no weight.
     """
 
-    runner: "PoolingRunner"
-    params: PoolingParams
-    prompt: str
-    config: SparseConfig
     vocabulary: Sequence[str]
     special_ids: Sequence[int]
 
-    @classmethod
-    def of(
-        cls, runner: "PoolingRunner", prompt: str, config: SparseConfig, given: PoolingParams | None = None
-    ) -> Self:
-        """Return the operation, checked against what the model declares.
+    @staticmethod
+    def check(spec: ModelSpec, config: SparseConfig, given: PoolingParams | None = None) -> PoolingParams:
+        """Return what every row asks for.
 
         Args:
-            runner: the model.
-            prompt: text put before every text.
-            config: what is given.
+            spec: what the model declares.
+            config: what is given; nothing in it can contradict a model.
             given: what the user asks of the pooler.
 
         Raises:
-            ConfigError: the model cannot do it, see `check_sparse`.
+            ConfigError: the model gives no weights for tokens, or is asked to leave out its activation.
         """
-        params, tokenizers = runner.ready(check_sparse(runner.spec, config, given)), runner.tokenizers
+        del config
+        if spec.kind != "sparse" and spec.bge_m3 is None:
+            raise ConfigError(
+                f"{spec.name} is a model of kind {spec.kind!r} and gives no weights for tokens",
+                "SPLADE models and BGE-M3 do",
+            )
+        params = request(spec, "embed" if spec.kind == "sparse" else "token_classify", given)
+        if params.use_activation is False:
+            raise ConfigError(
+                "weights of tokens cannot do without their activation", "leave out --no-activation"
+            )
+        return params
+
+    @staticmethod
+    def extras(runner: "PoolingRunner", params: PoolingParams, config: SparseConfig) -> dict[str, Any]:
+        """Return the vocabulary of `runner`, as long as rows of `params` are; `config` changes nothing."""
+        del config
+        tokenizers = runner.tokenizers
         size = runner.result_size(params) if params.task == "embed" else tokenizers.num_tokens
-        return cls(runner, params, prompt, config, tokenizers.vocabulary(size), tokenizers.special_ids)
+        return {"vocabulary": tokenizers.vocabulary(size), "special_ids": tokenizers.special_ids}
 
     @property
     def columns(self) -> Sequence[ResultColumn]:

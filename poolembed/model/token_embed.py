@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from poolembed.config import Role, TokenEmbedConfig
 from poolembed.errors import ConfigError
-from poolembed.model.operation import OnBatch, Operation, Outcome, Texts
+from poolembed.model.operation import OnBatch, Outcome, Texts
+from poolembed.model.prompted import Prompted
 from poolembed.results import ColumnData, Ragged, ResultColumn
 from poolembed.runner import LateChunkingParams, ModelSpec, PooledRows, PoolingParams, TokenizedRows, request
 
@@ -20,36 +21,6 @@ SPAN = (ResultColumn("start", "int32"), ResultColumn("end", "int32"))
 """Characters of a text: the first, and the one behind the last."""
 
 Offsets = npt.NDArray[np.int64]
-
-
-def check_token_embed(
-    spec: ModelSpec, config: TokenEmbedConfig, given: PoolingParams | None = None
-) -> PoolingParams:
-    """Return what every row asks for.
-
-    Args:
-        spec: what the model declares.
-        config: what the user wants to see.
-        given: what the user asks of the pooler.
-
-    Raises:
-        ConfigError: the model gives no token vectors, or not as asked.
-    """
-    params = PoolingParams() if given is None else given.clone()
-    if config.chunk_tokens is not None:
-        params.late_chunking_params = LateChunkingParams(config.chunk_tokens)
-    checked = request(spec, "token_embed", params)
-    if checked.late_chunking_params is not None and spec.late_interaction is not None:
-        raise ConfigError(
-            f"{spec.name} compares token by token, so its vectors cannot be averaged in groups",
-            "leave out --chunk-tokens",
-        )
-    if config.role is not None and spec.late_interaction is None:
-        raise ConfigError(
-            f"{spec.name} is a model of kind {spec.kind!r}, which has no roles",
-            "leave out --role; a prompt may be what you want (--prompt-name)",
-        )
-    return checked
 
 
 def refuse_prompt(spec: ModelSpec, *chosen: str | None) -> None:
@@ -67,7 +38,7 @@ def refuse_prompt(spec: ModelSpec, *chosen: str | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenEmbed(Operation):
+class TokenEmbed(Prompted[TokenEmbedConfig]):
     """Gives each text a vector for each token, or for each group of tokens.
 
     Attributes:
@@ -78,35 +49,42 @@ class TokenEmbed(Operation):
         vocabulary: tokens by id, where tokens are given; None where they are not.
     """
 
-    runner: "PoolingRunner"
-    params: PoolingParams
-    prompt: str
-    config: TokenEmbedConfig
     vocabulary: Sequence[str] | None = None
 
-    @classmethod
-    def of(
-        cls,
-        runner: "PoolingRunner",
-        prompt: str,
-        config: TokenEmbedConfig,
-        given: PoolingParams | None = None,
-    ) -> Self:
-        """Return the operation, checked against what the model declares.
+    @staticmethod
+    def check(spec: ModelSpec, config: TokenEmbedConfig, given: PoolingParams | None = None) -> PoolingParams:
+        """Return what every row asks for.
 
         Args:
-            runner: the model.
-            prompt: text put before every text.
-            config: what is given.
+            spec: what the model declares.
+            config: what the user wants to see.
             given: what the user asks of the pooler.
 
         Raises:
-            ConfigError: the model cannot do it, see `check_token_embed`.
+            ConfigError: the model gives no token vectors, or not as asked.
         """
-        params = runner.ready(check_token_embed(runner.spec, config, given))
+        params = PoolingParams() if given is None else given.clone()
+        if config.chunk_tokens is not None:
+            params.late_chunking_params = LateChunkingParams(config.chunk_tokens)
+        checked = request(spec, "token_embed", params)
+        if checked.late_chunking_params is not None and spec.late_interaction is not None:
+            raise ConfigError(
+                f"{spec.name} compares token by token, so its vectors cannot be averaged in groups",
+                "leave out --chunk-tokens",
+            )
+        if config.role is not None and spec.late_interaction is None:
+            raise ConfigError(
+                f"{spec.name} is a model of kind {spec.kind!r}, which has no roles",
+                "leave out --role; a prompt may be what you want (--prompt-name)",
+            )
+        return checked
+
+    @staticmethod
+    def extras(runner: "PoolingRunner", params: PoolingParams, config: TokenEmbedConfig) -> dict[str, Any]:
+        """Return the vocabulary of `runner` where `config` wants tokens; `params` change nothing."""
+        del params
         tokenizers = runner.tokenizers
-        vocabulary = tokenizers.vocabulary(tokenizers.num_tokens) if config.tokens else None
-        return cls(runner, params, prompt, config, vocabulary)
+        return {"vocabulary": tokenizers.vocabulary(tokenizers.num_tokens) if config.tokens else None}
 
     @property
     def columns(self) -> Sequence[ResultColumn]:

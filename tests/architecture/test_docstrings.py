@@ -23,7 +23,7 @@ def public_functions(tree):
             continue
         if isinstance(node, ast.ClassDef):
             yield from (method for method in public_functions(node) if not is_inherited(node, method.name))
-        elif not is_command(node):
+        elif not is_command(node) and not is_overload(node):
             yield node
 
 
@@ -44,6 +44,11 @@ def is_inherited(owner, name):
 def is_command(function):
     """Whether click runs it: its docstring is then the text of its --help."""
     return any(ast.unparse(decorator).startswith("click.") for decorator in function.decorator_list)
+
+
+def is_overload(function):
+    """Whether it is one of the signatures of a function, which describes them all."""
+    return any(ast.unparse(decorator) == "overload" for decorator in function.decorator_list)
 
 
 def parameters(function):

@@ -9,6 +9,7 @@ from poolembed.io import TextRole
 
 if TYPE_CHECKING:
     from poolembed.model import Operation
+    from poolembed.model.prompted import Prompted
     from poolembed.pipeline.row_texts import RowTexts
     from poolembed.runner import ModelSpec, PoolingParams, PoolingRunner
 
@@ -43,6 +44,32 @@ class Command:
     operation: "Callable[[PoolingRunner, JobConfig], Operation]"
     prepare: "Callable[[Operation, JobConfig, RowTexts, Mapping[str, str]], Operation]" = as_it_is
     max_chunk_rows: int | None = None
+
+
+def text_command(
+    operation: "Callable[[], type[Prompted[C]]]",
+    config: type[C],
+    *,
+    prepare: "Callable[[Operation, JobConfig, RowTexts, Mapping[str, str]], Operation]" = as_it_is,
+    max_chunk_rows: int | None = None,
+) -> Command:
+    """Return a command on one prompted text a row.
+
+    Args:
+        operation: imports and returns what is done with the texts.
+        config: the record of what the command alone must know.
+        prepare: see `Command`.
+        max_chunk_rows: see `Command`.
+    """
+
+    def check(spec: "ModelSpec", job: JobConfig) -> None:
+        operation().check(spec, task_of(job, config), params_of(job))
+        prompt_of(spec, job)
+
+    def make(runner: "PoolingRunner", job: JobConfig) -> "Operation":
+        return operation().of(runner, prompt_of(runner.spec, job), task_of(job, config), params_of(job))
+
+    return Command(roles=(TEXT,), check=check, operation=make, prepare=prepare, max_chunk_rows=max_chunk_rows)
 
 
 def task_of(job: JobConfig, kind: type[C]) -> C:

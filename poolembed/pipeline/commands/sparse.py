@@ -2,25 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from poolembed.config import JobConfig, SparseConfig
-from poolembed.pipeline.commands.command import TEXT, Command, params_of, prompt_of, task_of
+from poolembed.config import SparseConfig
+from poolembed.pipeline.commands.command import text_command
 
 if TYPE_CHECKING:
-    from poolembed.model import Operation
-    from poolembed.runner import ModelSpec, PoolingRunner
-
-
-def _check(spec: "ModelSpec", job: JobConfig) -> None:
-    from poolembed.model.sparse import check_sparse
-
-    check_sparse(spec, task_of(job, SparseConfig), params_of(job))
-    prompt_of(spec, job)
-
-
-def _operation(runner: "PoolingRunner", job: JobConfig) -> "Operation":
     from poolembed.model.sparse import Sparse
 
-    return Sparse.of(runner, prompt_of(runner.spec, job), task_of(job, SparseConfig), params_of(job))
+
+def _operation() -> "type[Sparse]":
+    from poolembed.model.sparse import Sparse
+
+    return Sparse
 
 
-COMMAND = Command(roles=(TEXT,), check=_check, operation=_operation)
+COMMAND = text_command(_operation, SparseConfig)

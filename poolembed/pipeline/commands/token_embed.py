@@ -1,30 +1,31 @@
 """`token-embed`: a text to a vector for each token."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from poolembed.config import JobConfig, TokenEmbedConfig
-from poolembed.pipeline.commands.command import TEXT, Command, params_of, prompt_of, task_of
+from poolembed.pipeline.commands.command import text_command
 
 if TYPE_CHECKING:
-    from poolembed.model import Operation
-    from poolembed.runner import ModelSpec, PoolingRunner
+    from poolembed.model.token_embed import TokenEmbed
+    from poolembed.runner import ModelSpec
 
 MAX_CHUNK_ROWS = 512
 """A row's result is as long as the row, so a chunk of the usual size could fill the memory."""
 
 
-def _check(spec: "ModelSpec", job: JobConfig) -> None:
-    from poolembed.model.token_embed import check_token_embed, refuse_prompt
+def _operation() -> "type[TokenEmbed]":
+    from poolembed.model.token_embed import TokenEmbed
 
-    check_token_embed(spec, task_of(job, TokenEmbedConfig), params_of(job))
-    prompt_of(spec, job)
+    return TokenEmbed
+
+
+def _check(spec: "ModelSpec", job: JobConfig) -> None:
+    from poolembed.model.token_embed import refuse_prompt
+
+    _ANY.check(spec, job)
     refuse_prompt(spec, job.model.prompt, job.model.prompt_name)
 
 
-def _operation(runner: "PoolingRunner", job: JobConfig) -> "Operation":
-    from poolembed.model.token_embed import TokenEmbed
-
-    return TokenEmbed.of(runner, prompt_of(runner.spec, job), task_of(job, TokenEmbedConfig), params_of(job))
-
-
-COMMAND = Command(roles=(TEXT,), check=_check, operation=_operation, max_chunk_rows=MAX_CHUNK_ROWS)
+_ANY = text_command(_operation, TokenEmbedConfig, max_chunk_rows=MAX_CHUNK_ROWS)
+COMMAND = replace(_ANY, check=_check)
