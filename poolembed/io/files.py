@@ -146,7 +146,7 @@ def is_packed(file: InputFile) -> bool:
     try:
         with file.open() as raw:
             return compression_of(raw) is not None
-    except (OSError, *network_errors()) as error:
+    except network_errors() as error:
         raise InputError(f"{file.label}: cannot be read: {error}") from error
 
 
