@@ -173,7 +173,7 @@ def open_output(url: str) -> Iterator[BinaryIO]:
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """Return what is raised where the network fails: OSError, and what the client of the hub has of its own."""
+    """Return what is raised where the network fails: OSError, and what the hub's client has of its own."""
     clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     return (OSError, *(client.HTTPError for client in clients))
 

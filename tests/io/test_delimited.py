@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from poolembed.config import InputConfig
-from poolembed.errors import InputError
+from poolembed.errors import ConfigError, InputError
 from poolembed.io import TextRole, open_source
 
 TEXT = TextRole("text", ("text",))
@@ -175,3 +175,9 @@ def test_a_cell_of_fifty_megabytes_with_line_ends_is_read_whole(save, read):
 @pytest.mark.parametrize("delimiter", ["", ",,", '"', "\n", "\r"])
 def test_a_delimiter_is_one_character_and_no_quote(delimiter):
     assert any("--delimiter" in problem for problem in InputConfig(paths=("a",), delimiter=delimiter).check())
+
+
+def test_a_delimiter_for_files_without_one_is_told(write):
+    config = InputConfig(paths=(str(write("a.jsonl", {"text": "x"})),), delimiter=";")
+    with pytest.raises(ConfigError, match="--delimiter is for CSV and TSV"):
+        open_source(config, [TEXT])
