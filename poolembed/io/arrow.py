@@ -38,10 +38,8 @@ class ArrowBatches:
 
     def __init__(self, file: InputFile) -> None:
         self._file = file
-        with self._opened(None) as (schema, batches):
-            with _translated(file.label):
-                look_at_names(schema)
-            self.schema: pa.Schema = schema
+        self.schema = arrow_schema(file)
+        with _opened(file, [0]) as (_, batches):
             self.num_rows = sum(batch.num_rows for batch in _each(file.label, batches))
 
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
@@ -51,7 +49,8 @@ class ArrowBatches:
             InputError: the file is damaged.
         """
         wanted = [self.schema.get_field_index(name) for name in columns]
-        with self._opened(wanted) as (_, batches):
+        # An empty list means all columns to pyarrow; one is enough to have rows.
+        with _opened(self._file, wanted or [0]) as (_, batches):
             for batch in _each(self._file.label, batches):
                 with _translated(self._file.label):
                     _validate(batch)
@@ -59,29 +58,41 @@ class ArrowBatches:
                 for start in range(0, batch.num_rows, size):
                     yield batch.slice(start, size)
 
-    @contextmanager
-    def _opened(self, columns: list[int] | None) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
-        with _translated(self._file.label):
-            source = self._file.native()
-        with source:
-            with _translated(self._file.label):
-                # An empty list means all columns to pyarrow; one column is enough to count rows.
-                options = ipc.IpcReadOptions(included_fields=columns or [0])
-                head = source.read(len(_FILE_MAGIC))
-                source.seek(0)
-                if head.startswith(_OLD_FEATHER_MAGIC):
-                    raise InputError(
-                        f"{self._file.label}: is in the first version of Feather", "write it anew"
-                    )
-                is_file = head == _FILE_MAGIC
-                whole: Any = ipc.open_file(source) if is_file else ipc.open_stream(source)
-                schema = whole.schema
-                source.seek(0)
-                if not len(schema):
-                    raise InputError(f"{self._file.label}: has no columns")
-                reader: Any = (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
-                batches = _of_file(reader) if is_file else iter(reader)
-            yield schema, batches
+
+def arrow_schema(file: InputFile) -> pa.Schema:
+    """Return the columns of an Arrow file or stream, with its metadata.
+
+    Args:
+        file: where it is.
+
+    Raises:
+        InputError: it is neither, or damaged, or has no columns.
+    """
+    with _opened(file, None) as (schema, _), _translated(file.label):
+        look_at_names(schema)
+        if not len(schema):
+            raise InputError(f"{file.label}: has no columns")
+        return schema
+
+
+@contextmanager
+def _opened(
+    file: InputFile, columns: list[int] | None
+) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    """Open a file: the schema of all of it, and batches of some columns, or of all."""
+    with _translated(file.label):
+        source = file.native()
+    with source:
+        with _translated(file.label):
+            head = source.read(len(_FILE_MAGIC))
+            source.seek(0)
+            if head.startswith(_OLD_FEATHER_MAGIC):
+                raise InputError(f"{file.label}: is in the first version of Feather", "write it anew")
+            options = ipc.IpcReadOptions(included_fields=columns or [])
+            is_file = head == _FILE_MAGIC
+            reader: Any = (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
+            batches = _of_file(reader) if is_file else iter(reader)
+        yield reader.schema, batches
 
 
 def _of_file(reader: ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
@@ -126,6 +137,6 @@ def _as_bytes(array: pa.Array) -> pa.Array:
 def _translated(label: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError, *network_errors()) as error:
+    except (pa.ArrowException, UnicodeDecodeError, *network_errors()) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{label}: cannot be read as Arrow: {reason}") from error

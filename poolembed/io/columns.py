@@ -61,7 +61,14 @@ def _id_column(config: InputConfig, schema: pa.Schema) -> str | None:
     name = config.id_field
     if name is not None and schema.names and name not in schema.names:
         raise InputError(f"no column is named {name!r}", _suggestion(name, schema))
-    return name if name is not None else ID_COLUMN if ID_COLUMN in schema.names else None
+    if name is None and ID_COLUMN not in schema.names:
+        if config.on_duplicate_id != "keep" and schema.names:
+            raise InputError(
+                f"--on-duplicate-id {config.on_duplicate_id} needs ids, and no column is named {ID_COLUMN!r}",
+                f"{_listed(schema)}; --id-field names one",
+            )
+        return None
+    return ID_COLUMN if name is None else name
 
 
 def _without_columns(config: InputConfig, roles: Sequence[TextRole]) -> tuple[pa.Schema, dict[str, str]]:

@@ -72,7 +72,11 @@ class DelimitedSource:
         return lines
 
     def parse(self, line: Line, *, exact: bool, replace: bool) -> tuple[dict[str, Any], frozenset[str]]:
-        """Return the cells of a row by column; see `RecordSource`."""
+        """Return the cells of `line` by column; `replace` as in `RecordSource`, `exact` is for numbers.
+
+        Raises:
+            RowError: they cannot be told apart, or are more or fewer than the header names.
+        """
         text = decoded(line.data, replace=replace)
         cells = cells_of(text, self._delimiter)
         if len(cells) != len(self._names):

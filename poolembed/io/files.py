@@ -15,7 +15,7 @@ from poolembed.config import InputFormat
 from poolembed.errors import InputError
 from poolembed.io.compression import compression_of, opened_bytes
 from poolembed.io.names import STDIN_LABEL
-from poolembed.io.remote import RemoteFile
+from poolembed.io.remote import RemoteFile, network_errors
 
 _COPY_BYTES = 2**20
 _MAGIC: tuple[tuple[bytes, InputFormat], ...] = (
@@ -137,6 +137,19 @@ def spooled(stdin: BinaryIO | None, opened: ExitStack, file_format: InputFormat 
     return replace(file, format=file_format or _detected(file))
 
 
+def is_packed(file: InputFile) -> bool:
+    """Return whether a file is compressed as a whole.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        with file.open() as raw:
+            return compression_of(raw) is not None
+    except network_errors() as error:
+        raise InputError(f"{file.label}: cannot be read: {error}") from error
+
+
 def unpacked(file: InputFile, opened: ExitStack) -> InputFile:
     """Return a file that can be read anywhere: itself, or where it is compressed, a copy that is not.
 
@@ -147,12 +160,7 @@ def unpacked(file: InputFile, opened: ExitStack) -> InputFile:
     Raises:
         InputError: the file cannot be read, or not copied.
     """
-    try:
-        with file.open() as raw:
-            packed = compression_of(raw)
-    except OSError as error:
-        raise InputError(f"{file.label}: cannot be read: {error.strerror or error}") from error
-    if packed is None:
+    if not is_packed(file):
         return file
     with opened_bytes(file.label, file.open) as stream:
         spool = _spool_of(stream, opened)

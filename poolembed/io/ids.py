@@ -18,7 +18,9 @@ HASH_BYTES = 16
 
 def json_id(value: object) -> str | None:
     """Return the name in a JSON value: a string as it is, anything else as JSON text, None for null."""
-    return value if value is None or type(value) is str else json_text(value)
+    if value is None or type(value) is str:
+        return value
+    return str(value) if type(value) is int else json_text(value)
 
 
 def column_ids(array: pa.Array) -> list[str | None]:

@@ -33,9 +33,8 @@ class JsonlSource:
 
     def records(self) -> Iterator[Line]:
         """Yield the lines that are not blank."""
-        lines = numbered_lines(self.file.label, self.file.open, self.max_bytes)
-        return (line for line in lines if not line.is_blank)
+        return numbered_lines(self.file.label, self.file.open, self.max_bytes, blank=False)
 
     def parse(self, line: Line, *, exact: bool, replace: bool) -> tuple[dict[str, Any], frozenset[str]]:
-        """Parse the JSON of one line; see `parse_row`."""
+        """Return the JSON object in `line`; `exact` and `replace` are as in `parse_row`."""
         return parse_row(line.data, exact=exact, replace=replace)

@@ -38,21 +38,17 @@ class Line(NamedTuple):
     data: bytes
     whole: bool = True
 
-    @property
-    def is_blank(self) -> bool:
-        """Whether it holds nothing but white space."""
-        return not self.data.strip(b" \t\r\n")
-
 
 def numbered_lines(
-    label: str, open_bytes: Callable[[], BinaryIO], max_bytes: int = MAX_LINE_BYTES
+    label: str, open_bytes: Callable[[], BinaryIO], max_bytes: int = MAX_LINE_BYTES, *, blank: bool = True
 ) -> Iterator[Line]:
-    """Yield the lines of a file, blank ones among them.
+    """Yield the lines of a file.
 
     Args:
         label: name of the file in messages.
         open_bytes: opens the file at its beginning.
         max_bytes: longest line that is taken whole.
+        blank: yield lines of nothing but white space, too.
 
     Raises:
         InputError: the file cannot be opened or read, is damaged, or is of another kind.
@@ -67,7 +63,7 @@ def numbered_lines(
             if len(data) > max_bytes:
                 _skip_line(stream, data)
                 yield Line(number, data, whole=False)
-            elif data:
+            elif data and (blank or data.strip(b" \t\r\n")):
                 yield Line(number, data)
 
 

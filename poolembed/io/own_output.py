@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from poolembed.io.arrow import ArrowBatches
-from poolembed.io.files import InputFile
+from poolembed.io.arrow import arrow_schema
+from poolembed.io.files import InputFile, is_packed
 from poolembed.io.formats import META_SUFFIX
 from poolembed.io.names import REJECTS_SUFFIX
 from poolembed.io.parquet import METADATA_PREFIX, ParquetBatches
@@ -24,6 +24,7 @@ def is_own_output(file: InputFile) -> bool:
 
 
 def _schema_of(file: InputFile) -> pa.Schema | None:
-    if file.format == "parquet":
-        return ParquetBatches(file).schema
-    return ArrowBatches(file).schema if file.format == "arrow" else None
+    # This tool compresses columns, never a whole file.
+    if file.format not in ("parquet", "arrow") or is_packed(file):
+        return None
+    return ParquetBatches(file).schema if file.format == "parquet" else arrow_schema(file)

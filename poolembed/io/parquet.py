@@ -96,6 +96,6 @@ def _declared_rows(label: str, parquet: pq.ParquetFile) -> int:
 def _translated(label: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError, *network_errors()) as error:
+    except (pa.ArrowException, UnicodeDecodeError, *network_errors()) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{label}: cannot be read as Parquet: {reason}") from error

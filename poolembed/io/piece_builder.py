@@ -81,24 +81,23 @@ class PieceBuilder:
         self._num_bytes += len(line.data)
 
     def _lacks_text(self, record: dict[str, Any]) -> bool:
-        plan = self.plan
-        texts = []
-        for role, column in plan.fields.items():
+        policy, lists, texts = self.plan.policy, self.plan.lists, []
+        for role, column in self.plan.fields.items():
             value = record.get(column)
             if value is None:
-                if plan.policy.on_null != "null":
-                    raise _null_text(record, column, is_list=role in plan.lists)
+                if policy.on_null != "null":
+                    raise _null_text(record, column, is_list=role in lists)
                 return True
-            if role in plan.lists:
-                documents_of(value, column)
-            elif type(value) is str:
+            if type(value) is str and role not in lists:
                 texts.append(value)
+            elif role in lists:
+                documents_of(value, column)
             else:
                 message = f"the text in {column!r} is {kind_name(value)}, not a string"
                 raise RowError("not_a_string", message)
-        if plan.policy.on_empty == "embed" or not plan.is_empty(texts):
+        if policy.on_empty == "embed" or not self.plan.is_empty(texts):
             return False
-        if plan.policy.on_empty != "null":
+        if policy.on_empty != "null":
             raise RowError(EMPTY_TEXT, "the text is empty")
         return True
 

@@ -29,7 +29,7 @@ class RecordColumns(Protocol):
     num_rows: int
 
     def observe(self, record: dict[str, Any], place: str) -> None:
-        """Take one more record into account; `place` says where it stands, for messages."""
+        """Take one more `record` into account; `place` says where it stands, for messages."""
 
     def is_complete(self, column: str) -> bool:
         """Whether every row seen has a string in `column`."""
@@ -113,18 +113,19 @@ class RecordReader:
         Raises:
             InputError: the file cannot be read, or a line holds no record and that stops the run.
         """
+        replace, columns = policy.replaces_bytes, self._columns
         for line in self._source.records():
             if self.num_rows == limit:
                 return
             self.num_rows += 1
-            self._columns.num_rows += 1
+            columns.num_rows += 1
             try:
-                record, _ = self._parse(line, policy, exact=False)
+                record, _ = self._parse(line, exact=False, replace=replace)
             except RowError as problem:
                 if policy.stops(problem.code):
                     raise refused(self._reject(line, self.num_rows, problem)) from problem
             else:
-                self._columns.observe(record, f"{self.label}:{line.number}")
+                columns.observe(record, f"{self.label}:{line.number}")
 
     def first_problem(self, plan: ReadPlan) -> Reject | None:
         """Return the first row that would stop the run, reading no more than needed to know."""
@@ -146,14 +147,14 @@ class RecordReader:
             raise changed(self.label)
         exact = self._columns.writes_numbers(tuple(plan.columns))
         builder = PieceBuilder(self.label, plan)
-        num_rows = 0
+        replace, num_rows = plan.policy.replaces_bytes, 0
         for line in self._source.records():
             if num_rows == self.num_rows:
                 break
             num_rows += 1
             record: dict[str, Any] = {}
             try:
-                record, replaced = self._parse(line, plan.policy, exact=exact)
+                record, replaced = self._parse(line, exact=exact, replace=replace)
                 builder.add(line, record, replaced)
             except RowError as problem:
                 name = json_id(record.get(plan.id_column)) if plan.id_column else None
@@ -176,10 +177,10 @@ class RecordReader:
                 raise changed(self.label) from error
             raise
 
-    def _parse(self, line: Line, policy: RowPolicy, *, exact: bool) -> tuple[dict[str, Any], frozenset[str]]:
+    def _parse(self, line: Line, *, exact: bool, replace: bool) -> tuple[dict[str, Any], frozenset[str]]:
         if not line.whole:
             raise RowError("too_large", f"the line is longer than {self._source.max_bytes} bytes")
-        return self._source.parse(line, exact=exact, replace=policy.replaces_bytes)
+        return self._source.parse(line, exact=exact, replace=replace)
 
     def _reject(self, line: Line, row: int, problem: RowError, name: str | None = None) -> Reject:
         # A character takes at most four bytes of UTF-8, so this many hold the whole excerpt.

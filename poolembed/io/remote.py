@@ -185,9 +185,9 @@ def open_output(url: str) -> Iterator[BinaryIO]:
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """Return what the client of the Hugging Face hub raises where the network fails: no OSError."""
+    """Return what is raised where the network fails: OSError, and what the hub's client has of its own."""
     clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
-    return tuple(client.HTTPError for client in clients)
+    return (OSError, *(client.HTTPError for client in clients))
 
 
 def _split(url: str) -> tuple[str, str]:
@@ -261,6 +261,6 @@ def _is_hidden(path: str) -> bool:
 def _translated(url: str, kind: type[PoolembedError], verb: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException, *network_errors()) as error:
+    except (pa.ArrowException, *network_errors()) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise kind(f"{_without_secrets(url)}: cannot be {verb}: {reason}") from error

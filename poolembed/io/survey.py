@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from poolembed.config import InputConfig, InputFormat
+from poolembed.errors import ConfigError
 from poolembed.io.arrow import ArrowBatches
 from poolembed.io.delimited import DelimitedSource
 from poolembed.io.files import InputFile, unpacked
@@ -39,7 +40,10 @@ def survey(
 
     Raises:
         InputError: a file cannot be read, or a row stops the run.
+        ConfigError: a delimiter is chosen and no file has one.
     """
+    if config.delimiter is not None and all(file.format not in _DELIMITERS for file in files):
+        raise ConfigError("--delimiter is for CSV and TSV, and no input is one", "say --input-format csv")
     policy = RowPolicy.of(config)
     json_columns = JsonColumns()
     readers: list[Reader] = []

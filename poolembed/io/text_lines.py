@@ -37,7 +37,10 @@ class TextSource:
         return numbered_lines(self.file.label, self.file.open, self.max_bytes)
 
     def parse(self, line: Line, *, exact: bool, replace: bool) -> tuple[dict[str, Any], frozenset[str]]:
-        """Return the line without its end, which is a line feed with or without a carriage return."""
+        """Return `line` without its end, which is a line feed with or without a carriage return.
+
+        `replace` is as in `RecordSource`, `exact` is for numbers.
+        """
         text = decoded(line.data.removesuffix(b"\n").removesuffix(b"\r"), replace=replace)
         changed = replace and "\ufffd" in text and text.encode() not in line.data
         return {TEXT_COLUMN: text}, frozenset([TEXT_COLUMN] if changed else [])

@@ -5,11 +5,11 @@ import io
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from poolembed.config import InputConfig
-from poolembed.errors import InputError
+from poolembed.errors import ConfigError, InputError
 from poolembed.io import TextRole, open_source
 
 TEXT = TextRole("text", ("text",))
@@ -72,6 +72,8 @@ TABLES = st.lists(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
 @given(TABLES, st.sampled_from([",", ";", "\t", "§"]), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_what_pythons_writer_writes_is_read_back(save, read, rows, delimiter, end, quote_all):
+    # With line feeds alone, that writer leaves a carriage return outside of quotes, and cannot read it back.
+    assume(quote_all or end == "\r\n" or not any("\r" in cell for row in rows for cell in row))
     buffer = io.StringIO(newline="")
     quoting = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
     writer = csv.writer(buffer, delimiter=delimiter, lineterminator=end, quoting=quoting)
@@ -175,3 +177,9 @@ def test_a_cell_of_fifty_megabytes_with_line_ends_is_read_whole(save, read):
 @pytest.mark.parametrize("delimiter", ["", ",,", '"', "\n", "\r"])
 def test_a_delimiter_is_one_character_and_no_quote(delimiter):
     assert any("--delimiter" in problem for problem in InputConfig(paths=("a",), delimiter=delimiter).check())
+
+
+def test_a_delimiter_for_files_without_one_is_told(write):
+    config = InputConfig(paths=(str(write("a.jsonl", {"text": "x"})),), delimiter=";")
+    with pytest.raises(ConfigError, match="--delimiter is for CSV and TSV"):
+        open_source(config, [TEXT])

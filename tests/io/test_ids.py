@@ -66,6 +66,13 @@ def test_a_column_of_names_that_is_not_there_is_told(write):
     assert caught.value.hint == "did you mean 'idd'?"
 
 
+def test_looking_for_duplicates_needs_names(write):
+    path = write("a.jsonl", {"key": 5, "text": "x"})
+    with pytest.raises(InputError, match="--on-duplicate-id first needs ids") as caught:
+        open_source(InputConfig(paths=(str(path),), on_duplicate_id="first"), [TEXT])
+    assert "key (int64)" in caught.value.hint
+
+
 def test_rejects_have_the_name_of_their_row(write, read):
     path = write(
         "a.jsonl", {"id": 7, "text": None}, {"id": "x", "text": 5}, "broken", {"text": None}, {"text": "x"}

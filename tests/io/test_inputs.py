@@ -1,5 +1,6 @@
 """From the user's paths to files: directories, globs, near misses, and what is not read silently."""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -67,6 +68,18 @@ def test_a_directory_of_nothing_but_outputs_says_so(tmp_path):
     with pytest.raises(InputError, match="holds no input") as caught:
         find_inputs([str(tmp_path)])
     assert "1 outputs of earlier runs" in caught.value.hint
+
+
+def test_arrow_outputs_of_earlier_runs_are_passed_over_and_compressed_files_are_read(tmp_path):
+    for name, metadata in (("a.arrow", {"poolembed.model": "m"}), ("b.arrow", {"other": "m"})):
+        table = pa.table({"text": ["x"]}).replace_schema_metadata(metadata)
+        with pa.ipc.new_file(tmp_path / name, table.schema) as writer:
+            writer.write_table(table)
+    touch(tmp_path, "c.parquet")
+    (tmp_path / "d.parquet.gz").write_bytes(gzip.compress((tmp_path / "c.parquet").read_bytes()))
+    found = find_inputs([str(tmp_path)])
+    assert [file.path.name for file in found.files] == ["b.arrow", "c.parquet", "d.parquet.gz"]
+    assert found.skipped == (tmp_path / "a.arrow",)
 
 
 def test_an_empty_directory_lists_what_is_supported(tmp_path):

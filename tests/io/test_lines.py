@@ -38,16 +38,10 @@ def test_an_empty_file_has_no_lines():
     assert lines(b"") == []
 
 
-def test_blank_lines_are_told():
-    found = numbered_lines("x.jsonl", lambda: io.BytesIO(b"\n  \t\r\n1\n\n\n2\n"))
-    assert [(line.number, line.is_blank) for line in found] == [
-        (1, True),
-        (2, True),
-        (3, False),
-        (4, True),
-        (5, True),
-        (6, False),
-    ]
+def test_blank_lines_are_counted_and_can_be_left_out():
+    data = b"\n  \t\r\n1\n\n\n2\n"
+    assert [number for number, _, _ in lines(data)] == [1, 2, 3, 4, 5, 6]
+    assert lines(data, blank=False) == [(3, b"1\n", True), (6, b"2\n", True)]
 
 
 def test_a_line_ends_at_a_line_feed_and_nowhere_else():
