@@ -29,7 +29,7 @@ class ExitCodeGroup(click.Group):
         previous = signal.signal(signal.SIGTERM, terminate)
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except (Exception, KeyboardInterrupt, Terminated) as error:  # noqa: BLE001 - the last stop for all
             failure = Failure.of(error)

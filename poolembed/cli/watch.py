@@ -99,7 +99,7 @@ class Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
+        if error is not None and self._figures.exit_code is None:  # after the end only words can fail
             failure = Failure.of(error)
             phase: Phase = "stopped" if failure.event == "stopped" else "failed"
             self._figures.fail(phase, failure.message, failure.exit_code)

@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 
 import pytest
 
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.slow
 def shown_on_a_terminal(command, folder, environment):
     """What a command writes to standard error when that is a terminal."""
     leader, follower = pty.openpty()
+    termios.tcsetwinsize(follower, (24, 100))  # a bar needs room
     with subprocess.Popen(
         command, cwd=folder, env=environment, stderr=follower, stdin=subprocess.DEVNULL
     ) as run:
