@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 from contextlib import redirect_stderr
 
 import pytest
@@ -146,3 +147,19 @@ def test_a_json_log_has_one_object_a_line_and_no_bar():
     assert lines[4]["fields"]["num_rows"] == 1200
     assert (lines[5]["message"], lines[5]["fields"]["exit_code"]) == ("größe", 3)
     assert "ValueError: broken" in lines[6]["fields"]["traceback"]
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_what_a_library_logs_is_told_in_the_same_format(log_format):
+    stream = io.StringIO()
+    with redirect_stderr(stream):
+        log = Log(log_format)
+        with log.others():
+            logging.getLogger("library").warning("half of %s", "it")
+        logging.getLogger("library").warning("after the run")
+    if log_format == "text":
+        assert stream.getvalue() == "poolembed: half of it\n"
+    else:
+        line = json.loads(stream.getvalue())
+        assert (line["level"], line["event"], line["message"]) == ("warning", "library", "half of it")
+        assert line["fields"] == {"logger": "library"}
