@@ -29,7 +29,7 @@ class ExitCodeGroup(click.Group):
         previous = signal.signal(signal.SIGTERM, terminate)
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except (Exception, KeyboardInterrupt, Terminated) as error:  # noqa: BLE001 - the last stop for all
             failure = Failure.of(error)
@@ -42,9 +42,10 @@ class ExitCodeGroup(click.Group):
 
 HELP = """Turn files of text into vectors, classes, token vectors and rewards, in bulk and offline.
 
-Reads JSONL or Parquet, keeps the rows' order and their columns, writes Parquet. An option of a command
-may also be set in a TOML file (--config) or by an environment variable (--batch-tokens is
-POOLEMBED_BATCH_TOKENS); the command line wins over the environment, and that over the file.
+Reads JSONL or Parquet, keeps the rows' order and their columns, writes Parquet, Arrow, JSON Lines or numpy
+arrays. An option of a command may also be set in a TOML file (--config) or by an environment variable
+(--batch-tokens is POOLEMBED_BATCH_TOKENS); the command line wins over the environment, and that over the
+file.
 
 \b
 Examples:

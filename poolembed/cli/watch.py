@@ -21,6 +21,9 @@ INTERVAL_S = 1.0
 class Board(Protocol):
     """A file that shows how far a run is."""
 
+    def claim(self) -> None:
+        """Refuse, with an OutputError, to replace a file that is something else."""
+
     def show(self, figures: Figures) -> None:
         """Replace the file; an OutputError where that fails."""
 
@@ -30,6 +33,10 @@ class StatusFile(Board):
     """`--status FILE`."""
 
     path: Path
+
+    def claim(self) -> None:
+        """Refuse, with an OutputError, to replace what is no status file, such as a mistyped input."""
+        _claim(self.path, '{\n "phase": ', "--status")
 
     def show(self, figures: Figures) -> None:
         """Replace the file by one with these figures."""
@@ -42,10 +49,13 @@ class MetricsFile(Board):
 
     path: Path
 
+    def claim(self) -> None:
+        """Refuse, with an OutputError, to replace what is no metrics file."""
+        _claim(self.path, "# HELP poolembed_", "--metrics")
+
     def show(self, figures: Figures) -> None:
         """Replace the file by one with these figures, and the last success that it knows of."""
-        before = self.path.read_text("utf-8", errors="replace") if self.path.is_file() else ""
-        _replace(self.path, metrics_text(figures, before))
+        _replace(self.path, metrics_text(figures, _content(self.path)))
 
 
 class Watch:
@@ -81,6 +91,7 @@ class Watch:
 
     def __enter__(self) -> Self:
         for board in self._boards:
+            board.claim()
             board.show(self._figures)
         self._closing.enter_context(self._console)
         return self
@@ -88,7 +99,7 @@ class Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
+        if error is not None and self._figures.exit_code is None:  # after the end only words can fail
             failure = Failure.of(error)
             phase: Phase = "stopped" if failure.event == "stopped" else "failed"
             self._figures.fail(phase, failure.message, failure.exit_code)
@@ -133,6 +144,21 @@ class Watch:
             except OutputError as error:
                 self._boards.remove(board)
                 self._console.note(f"{error.message}; it stays as it is")
+
+
+def _claim(path: Path, beginning: str, option: str) -> None:
+    content = _content(path)
+    if content and not content.startswith(beginning):
+        raise OutputError(f"{path}: is there and was not written by {option}", f"choose another {option}")
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _replace(path: Path, text: str) -> None:

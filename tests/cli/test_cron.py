@@ -1,8 +1,13 @@
 """What a nightly job needs: silence when all is well, lines for programs, and an end at the right time."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from datetime import datetime
+
+import pytest
 
 from poolembed import errors
 from poolembed.cli.group import EPILOG
@@ -81,3 +86,22 @@ def test_help_lists_every_exit_code(poolembed):
     }
     assert listed == codes
     assert "Exit codes:" in poolembed("--help").stdout
+
+
+@pytest.mark.slow
+def test_a_reader_of_the_summary_that_has_gone_is_no_bug(root, models, corpus, folder):
+    read, write_end = os.pipe()
+    os.close(read)
+    line = [*("embed", "corpus.jsonl", "--json", "--status", "s.json"), "--model", str(models / "bert-mean")]
+    done = subprocess.run(
+        [sys.executable, "-m", "poolembed", *line],
+        env=os.environ | {"PYTHONPATH": str(root)},
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert json.loads((folder / "s.json").read_text("utf-8"))["phase"] == "done"
+    assert (folder / "corpus.embed.parquet").exists()

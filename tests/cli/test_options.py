@@ -263,8 +263,9 @@ TESTED = {
     *("pooling_type", "overrides", "output", "overwrite", "batch_tokens", "chunk_rows", "chunk_bytes"),
     *("quiet", "as_json", "config", "template", "on_long", "overlap_tokens", "output_dtype", "ranges_from"),
     *("input_format", "delimiter", "id_field", "on_null", "on_empty", "on_bad_text", "on_duplicate_id"),
+    *("format", "max_rejects", "max_truncated", "deadline", "status", "metrics", "log_format", "staging"),
 }
-"""The options with a test here or in the test_*_options.py beside; a new one needs one too."""
+"""The options with a test here, in a file beside it, or in tests/reliability; a new one needs one too."""
 
 
 def test_every_option_has_a_test_that_it_changes_something():

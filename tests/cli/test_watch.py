@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 from contextlib import redirect_stderr
 
 import pytest
@@ -21,6 +22,9 @@ class Board:
     def __init__(self, fails_from=None):
         self.phases = []
         self._fails_from = fails_from
+
+    def claim(self):
+        pass
 
     def show(self, figures):
         if self._fails_from is not None and len(self.phases) >= self._fails_from:
@@ -103,12 +107,25 @@ def test_a_board_that_cannot_be_shown_at_first_ends_the_run():
 @pytest.mark.parametrize("kind", [StatusFile, MetricsFile])
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path, kind):
     path = tmp_path / "now"
-    path.write_bytes(b"\xff old")
+    run(watch_of(kind(path)))
+    first = path.read_bytes()
     run(watch_of(kind(path)))
     assert [each.name for each in tmp_path.iterdir()] == ["now"]
-    assert b"old" not in path.read_bytes()
+    assert path.read_bytes() != first
     with pytest.raises(OutputError, match="cannot be written"):
         run(watch_of(kind(tmp_path / "nowhere" / "now")))
+
+
+@pytest.mark.parametrize("kind", [StatusFile, MetricsFile])
+@pytest.mark.parametrize("content", [b'{"text": "an input"}\n', b"\xff\x00", b"PAR1"])
+def test_a_file_that_is_something_else_is_not_replaced(tmp_path, kind, content):
+    path = tmp_path / "corpus.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(OutputError, match="is there and was not written by --"):
+        run(watch_of(kind(path)))
+    assert path.read_bytes() == content
+    with pytest.raises(OutputError, match="cannot be read"):
+        run(watch_of(kind(tmp_path)))
 
 
 def test_a_json_log_has_one_object_a_line_and_no_bar():
@@ -130,3 +147,19 @@ def test_a_json_log_has_one_object_a_line_and_no_bar():
     assert lines[4]["fields"]["num_rows"] == 1200
     assert (lines[5]["message"], lines[5]["fields"]["exit_code"]) == ("größe", 3)
     assert "ValueError: broken" in lines[6]["fields"]["traceback"]
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_what_a_library_logs_is_told_in_the_same_format(log_format):
+    stream = io.StringIO()
+    with redirect_stderr(stream):
+        log = Log(log_format)
+        with log.others():
+            logging.getLogger("library").warning("half of %s", "it")
+        logging.getLogger("library").warning("after the run")
+    if log_format == "text":
+        assert stream.getvalue() == "poolembed: half of it\n"
+    else:
+        line = json.loads(stream.getvalue())
+        assert (line["level"], line["event"], line["message"]) == ("warning", "library", "half of it")
+        assert line["fields"] == {"logger": "library"}

@@ -308,13 +308,16 @@ def files_no_larger_than(num_bytes: int):
 
 
 @pytest.mark.parametrize("limit", [0, 3, 100, 2_000, 20_000, 60_000])
-@pytest.mark.parametrize("output", [None, "out/", "old.parquet", "old/"])
+@pytest.mark.parametrize(
+    "output",
+    [None, "out/", "old.parquet", "old/", "out.arrow", "out.jsonl", "out.jsonl.gz", "out.npy", "old.npy"],
+)
 def test_a_full_disk_leaves_old_files_whole_and_no_new_ones(run, write, tmp_path, limit, output):
     noise = np.random.default_rng(0).integers(48, 90, (5, 40_000))
     path = write("in/a.jsonl", *[{"text": "".join(map(chr, row))} for row in noise])
     (tmp_path / "old").mkdir()
     target = None if output is None else f"{tmp_path}/{output}"
-    if output in ("old.parquet", "old/"):
+    if output is not None and output.startswith("old"):
         run(path, target)
     before = visible(tmp_path)
     with (

@@ -131,6 +131,11 @@ OUTPUTS = [
         told("corpus.jsonl", "--status", "nowhere/status.json"),
     ),
     Fault(
+        "the name of the status file is that of an input",
+        "stops; the input stays as it is",
+        told("corpus.jsonl", "--status", "corpus.jsonl"),
+    ),
+    Fault(
         "a run with `--metrics` fails",
         "shows the exit code, and when a run last ended well",
         metrics_of_failure,

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from poolembed.errors import ConfigError
+from poolembed.errors import ConfigError, OutputError
 from poolembed.io.formats.meta import read_meta, write_meta
 from poolembed.io.formats.parquet import ParquetGroups
 from poolembed.io.formats.writer import META_SUFFIX, ROWS_SUFFIX, Format
@@ -59,7 +59,16 @@ class NumpyArray:
         self._rows = ParquetGroups(rows, pa.schema(fields, metadata=schema.metadata), frozenset())
 
     def write(self, table: pa.Table) -> None:
-        """Add rows."""
+        """Add rows.
+
+        Raises:
+            OutputError: a row has no result, for which an array has no room.
+        """
+        if table[self._result.name].null_count:
+            raise OutputError(
+                f"some rows have no {self._result.name} (null), for which an array has no room",
+                "reject such rows, or write Parquet, Arrow or JSON Lines",
+            )
         for chunk in table[self._result.name].chunks:
             values = chunk if self._result.dim is None else chunk.flatten()
             numbers = values.to_numpy(zero_copy_only=False).astype(self._dtype, copy=False)

@@ -213,6 +213,16 @@ def test_an_array_is_loaded_by_numpy_and_its_rows_stand_beside(written, dtype, c
     assert pq.read_table(f"{path}.rows.parquet").equals(whole.drop_columns("embedding"))
 
 
+def test_a_row_without_a_result_is_refused_and_never_shifts_the_others(tmp_path):
+    column = pa.array([[1, 2, 3, 4], None, [5, 6, 7, 8]], pa.list_(pa.float32(), 4))
+    table = pa.table({"embedding": column})
+    file = OutputFile(tmp_path / "x.npy", FORMATS["npy"], table.schema, (VECTOR,), may_replace=False)
+    with pytest.raises(OutputError, match="some rows have no embedding"):
+        file.write(table)
+    file.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_number_a_row_is_an_array_of_one_dimension(written):
     results = (ResultColumn("score", "float32"), ResultColumn("num_tokens", "int32"))
     table = table_of(3, results)
