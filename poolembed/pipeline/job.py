@@ -77,7 +77,7 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         # Only now, so that what the model cannot do is said without waiting for torch.
         from poolembed.runner import load_runner
 
-        runner = load_runner(job.model, job.pooler, job.run.batch_tokens)
+        runner = load_runner(job.model, job.pooler, job.run.batch_tokens, job.run.workers)
         for warning in runner.warnings:
             progress.note(warning)
         rows = RowTexts(source, template)
@@ -96,6 +96,7 @@ def run_job(job: JobConfig, progress: Progress) -> RunSummary:
         model=runner.folder.name,
         device=str(runner.backbone.device),
         dtype=runner.dtype,
+        workers=1 if runner.workers is None else runner.workers.num_workers,
         attention=runner.check.path,
         self_check=runner.check.max_difference,
         load_s=loaded - started,

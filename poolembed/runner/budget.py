@@ -50,7 +50,9 @@ def choose_budget(
         return remembered
     length = min(ROW_TOKENS, max_length)
     candidates = CPU_CANDIDATES if backbone.device.type == "cpu" else GPU_CANDIDATES
-    budget = fastest(candidates, lambda tokens: _seconds(backbone, tokens // length, length, token_id))
+    budget = fastest(
+        candidates, lambda tokens: seconds_of_batch(backbone, tokens // length, length, token_id)
+    )
     _remember(file, key, budget)
     return budget
 
@@ -73,7 +75,15 @@ def fastest(candidates: tuple[int, ...], seconds_of: Callable[[int], float]) -> 
     return best
 
 
-def _seconds(backbone: Backbone, num_rows: int, length: int, token_id: int) -> float:
+def seconds_of_batch(backbone: Backbone, num_rows: int, length: int, token_id: int) -> float:
+    """Return the seconds of the second run of a batch; infinity when it does not fit the device.
+
+    Args:
+        backbone: the loaded model.
+        num_rows: rows of the batch; fewer than 1 stand for 1.
+        length: tokens of each row.
+        token_id: what all tokens are.
+    """
     num_rows = max(1, num_rows)
     rows = TokenizedRows(
         token_ids=np.full(num_rows * length, token_id, np.int64),

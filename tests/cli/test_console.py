@@ -25,6 +25,7 @@ def summary_of(**changes):
         "model": "org/model",
         "device": "cpu",
         "dtype": "float32",
+        "workers": 1,
         "attention": "packed",
         "self_check": 1e-6,
         "num_rows": 1200,
@@ -112,6 +113,11 @@ def test_a_log_is_not_filled_with_lines_of_progress(watch):
 def test_quiet_says_nothing(watch, stream, capsys):
     assert watch(stream(), quiet=True) == ""
     assert capsys.readouterr().out == ""
+
+
+def test_the_summary_tells_how_many_processes_computed():
+    assert "org/model on cpu, float32" in summary_of().lines()[1]
+    assert "org/model on cpu (2 processes), float32" in summary_of(workers=2).lines()[1]
 
 
 @pytest.mark.parametrize("quiet", [True, False])
