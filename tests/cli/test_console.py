@@ -129,6 +129,7 @@ def test_json_is_one_line_on_standard_output_and_the_rest_stays_on_standard_erro
         "model": "org/model",
         "device": "cpu",
         "dtype": "float32",
+        "workers": 1,
         "attention": "packed",
         "self_check": 1e-6,
         "num_rows": 1200,

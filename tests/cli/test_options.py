@@ -262,8 +262,9 @@ TESTED = {
     *("max_length", "prompt", "prompt_name", "trust_remote_code", "dimensions", "use_activation"),
     *("pooling_type", "overrides", "output", "overwrite", "batch_tokens", "chunk_rows", "chunk_bytes"),
     *("quiet", "as_json", "config", "template", "on_long", "overlap_tokens", "output_dtype", "ranges_from"),
+    "workers",
 }
-"""The options with a test here, in test_inputs.py or in test_text_options.py; a new one needs one too."""
+"""The options with a test here, in test_inputs, test_text_options or test_workers; a new one needs one too."""
 
 
 def test_every_option_has_a_test_that_it_changes_something():
