@@ -264,7 +264,7 @@ TESTED = {
     *("quiet", "as_json", "config", "template", "on_long", "overlap_tokens", "output_dtype", "ranges_from"),
     "workers",
 }
-"""The options with a test here, in test_inputs, test_text_options or test_workers; a new one needs one too."""
+"""The options with a test here, in test_inputs, test_text_options or test_workers; a new one needs one."""
 
 
 def test_every_option_has_a_test_that_it_changes_something():
