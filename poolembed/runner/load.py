@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from poolembed.config import ModelConfig, PoolerConfig
@@ -14,6 +15,8 @@ from poolembed.runner.describe import describe_model
 from poolembed.runner.device import resolve_device, resolve_dtype
 from poolembed.runner.head_check import check_head, own_logits
 from poolembed.runner.memory import keep_freed_memory
+from poolembed.runner.packed_linear import pack_linears, pays_here
+from poolembed.runner.packing import pack
 from poolembed.runner.parallel import resolve_workers, start_workers
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.self_check import random_rows, self_check
@@ -60,6 +63,8 @@ def load_runner(
     transformer, pooling = assemble(spec, loaded, device)
     backbone = Backbone(transformer, device)
     check = self_check(backbone, rows)
+    if pays_here(device):  # pragma: no cover - the machine decides
+        pack_linears(backbone, pack(rows, np.arange(1)))
     token_id = int(rows.token_ids[0])
     workers = resolve_workers(workers, backbone, max_length=spec.max_length, token_id=token_id)
     if batch_tokens is None:
