@@ -96,9 +96,15 @@ def pack_linears(backbone: Backbone, batch: PackedBatch) -> int:
         [module for module in model.modules() if type(module) is nn.Linear]
     ):
         return 0
-    seen, expected = _traced(backbone, batch)
-    places = [(parent, name, child) for parent in model.modules() for name, child in parent.named_children()]
+    # Not `named_children`, which shows a module that is held twice only once.
+    places = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent._modules.items()
+        if child is not None
+    ]
     try:
+        seen, expected = _traced(backbone, batch)
         replacements = seen.replacements()
         for parent, name, module in places:
             setattr(parent, name, replacements.get(module, module))
