@@ -17,11 +17,11 @@ from huggingface_hub.constants import HF_HOME
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.packing import PackedBatch, TokenizedRows, pack
 
-CPU_CANDIDATES = (512, 1024, 2048, 4096, 8192)
+CPU_CANDIDATES = (1024, 2048, 4096, 8192)
 GPU_CANDIDATES = (8192, 16_384, 32_768, 65_536, 131_072)
 
 # Seconds after which no further candidate is tried.
-TRIAL_S = 2.0
+TRIAL_S = 1.0
 
 # A larger budget must be so much faster to be worth its memory.
 WORTH_IT = 1.05
@@ -45,11 +45,12 @@ def choose_budget(
         file: where choices are remembered; it need not exist, nor be writable.
     """
     key = f"{key} {_device_name(backbone.device)} torch-{torch.__version__}"
+    candidates = CPU_CANDIDATES if backbone.device.type == "cpu" else GPU_CANDIDATES
     remembered = _remembered(file).get(key)
-    if remembered is not None:
+    # A release may try others than the one that wrote it down.
+    if remembered is not None and remembered in candidates:
         return remembered
     length = min(ROW_TOKENS, max_length)
-    candidates = CPU_CANDIDATES if backbone.device.type == "cpu" else GPU_CANDIDATES
     budget = fastest(
         candidates, lambda tokens: seconds_of_batch(backbone, tokens // length, length, token_id)
     )
