@@ -78,8 +78,8 @@ def serve(connection: Connection, config: WorkerConfig) -> None:
         runner = load_runner(config.model, config.pooler, config.batch_tokens)
         while True:
             connection.send(runner.pool(*tasks.get()))
-    except BrokenPipeError:
-        return
+    except ConnectionError:
+        return  # nobody is left to be told
     except Exception as error:  # noqa: BLE001 - whatever it is, the process that waits must be told
         connection.send(WorkerFailure.of(error))
 

@@ -1,7 +1,8 @@
 """Several processes that pool the batches of one runner, each with its own share of the cores.
 
-Weights are in memory once: every process maps the same file. A process that dies is replaced, and the
-batch it had in hand is given out once more.
+Weights that are stored as safetensors, in the precision that they are used in, are in memory once: every
+process maps the same file. A process that dies is replaced, and the batch it had in hand is given out
+once more.
 """
 
 import multiprocessing
