@@ -23,6 +23,23 @@ class KeyValue(click.ParamType):  # type: ignore[type-arg] # generic only since 
         return key, content
 
 
+class Count(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
+    """A whole number, or `auto`, which is None."""
+
+    name = "count"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | None:
+        """Read a number; `param` and `ctx` name the option in an error."""
+        if value == "auto":
+            return None
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor auto", param, ctx)
+
+
 class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.5
     """Names between commas, as a tuple; a configuration file gives them as a list."""
 

@@ -11,7 +11,7 @@ import click
 
 from poolembed.cli.input_options import INPUT_OPTIONS, PATHS, PATHS_UNLESS_JOINED
 from poolembed.cli.log import LOG_FORMATS, keep_format
-from poolembed.cli.option import Decorator, KeyValue, option
+from poolembed.cli.option import Count, Decorator, KeyValue, option
 from poolembed.cli.settings import load_settings
 from poolembed.config import (
     DEFAULT_MODEL,
@@ -166,6 +166,13 @@ RUN_OPTIONS = (
         default=RUN_DEFAULTS.chunk_bytes,
         metavar="N",
         help="Most bytes of text of a chunk.",
+    ),
+    option(
+        "--workers",
+        type=Count(),
+        default=RUN_DEFAULTS.workers,
+        metavar="N",
+        help="Processes that share the cores of a CPU, or auto: the faster of one and one a core.",
     ),
 )
 

@@ -64,7 +64,7 @@ def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None)
         # Only now, so that what the model cannot do is said without waiting for torch.
         from poolembed.runner import load_runner
 
-        runner = load_runner(job.model, job.pooler, job.run.batch_tokens)
+        runner = load_runner(job.model, job.pooler, job.run.batch_tokens, job.run.workers)
         for warning in runner.warnings:
             progress.note(warning)
         rows = RowTexts(source, template)
@@ -97,6 +97,7 @@ def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None)
         model=runner.folder.name,
         device=str(runner.backbone.device),
         dtype=runner.dtype,
+        workers=1 if runner.workers is None else runner.workers.num_workers,
         attention=runner.check.path,
         self_check=runner.check.max_difference,
         num_removed=store.num_unused,

@@ -19,6 +19,7 @@ class RunSummary:
         model: the model as the user named it.
         device: where it ran.
         dtype: precision of the transformer.
+        workers: processes that computed.
         attention: path that the self-check chose.
         self_check: largest relative difference that the self-check saw; None where packing did not run.
         num_rows: rows written.
@@ -44,6 +45,7 @@ class RunSummary:
     model: str
     device: str
     dtype: str
+    workers: int
     attention: str
     self_check: float | None
     num_rows: int
@@ -94,9 +96,10 @@ class RunSummary:
             if number:
                 counts += f", {number:,} {word}"
         verdict = "" if self.self_check is None else f" (self-check {self.self_check:.0e})"
+        where = self.device if self.workers == 1 else f"{self.device} ({self.workers} processes)"
         return [
             f"{counts} in {self.run_s:,.1f} s ({rate}), after {self.load_s:,.1f} s of loading",
-            f"{self.model} on {self.device}, {self.dtype}, {self.attention}{verdict}",
+            f"{self.model} on {where}, {self.dtype}, {self.attention}{verdict}",
             *_shown(self.outputs),
         ]
 

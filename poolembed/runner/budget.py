@@ -17,11 +17,11 @@ from huggingface_hub.constants import HF_HOME
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.packing import PackedBatch, TokenizedRows, pack
 
-CPU_CANDIDATES = (512, 1024, 2048, 4096, 8192)
+CPU_CANDIDATES = (1024, 2048, 4096, 8192)
 GPU_CANDIDATES = (8192, 16_384, 32_768, 65_536, 131_072)
 
 # Seconds after which no further candidate is tried.
-TRIAL_S = 2.0
+TRIAL_S = 1.0
 
 # A larger budget must be so much faster to be worth its memory.
 WORTH_IT = 1.05
@@ -45,12 +45,15 @@ def choose_budget(
         file: where choices are remembered; it need not exist, nor be writable.
     """
     key = f"{key} {_device_name(backbone.device)} torch-{torch.__version__}"
+    candidates = CPU_CANDIDATES if backbone.device.type == "cpu" else GPU_CANDIDATES
     remembered = _remembered(file).get(key)
-    if remembered is not None:
+    # A release may try others than the one that wrote it down.
+    if remembered is not None and remembered in candidates:
         return remembered
     length = min(ROW_TOKENS, max_length)
-    candidates = CPU_CANDIDATES if backbone.device.type == "cpu" else GPU_CANDIDATES
-    budget = fastest(candidates, lambda tokens: _seconds(backbone, tokens // length, length, token_id))
+    budget = fastest(
+        candidates, lambda tokens: seconds_of_batch(backbone, tokens // length, length, token_id)
+    )
     _remember(file, key, budget)
     return budget
 
@@ -73,7 +76,15 @@ def fastest(candidates: tuple[int, ...], seconds_of: Callable[[int], float]) -> 
     return best
 
 
-def _seconds(backbone: Backbone, num_rows: int, length: int, token_id: int) -> float:
+def seconds_of_batch(backbone: Backbone, num_rows: int, length: int, token_id: int) -> float:
+    """Return the seconds of the second run of a batch; infinity when it does not fit the device.
+
+    Args:
+        backbone: the loaded model.
+        num_rows: rows of the batch; fewer than 1 stand for 1.
+        length: tokens of each row.
+        token_id: what all tokens are.
+    """
     num_rows = max(1, num_rows)
     rows = TokenizedRows(
         token_ids=np.full(num_rows * length, token_id, np.int64),

@@ -1,5 +1,8 @@
 """From the name of a model to a runner that is ready and checked."""
 
+from dataclasses import replace
+
+import numpy as np
 import torch
 
 from poolembed.config import ModelConfig, PoolerConfig
@@ -11,6 +14,10 @@ from poolembed.runner.checkpoint import load_checkpoint, load_tokenizer
 from poolembed.runner.describe import describe_model
 from poolembed.runner.device import resolve_device, resolve_dtype
 from poolembed.runner.head_check import check_head, own_logits
+from poolembed.runner.memory import keep_freed_memory
+from poolembed.runner.packed_linear import pack_linears, pays_here
+from poolembed.runner.packing import pack
+from poolembed.runner.parallel import resolve_workers, start_workers
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.self_check import random_rows, self_check
 from poolembed.runner.spec import ModelSpec
@@ -22,7 +29,10 @@ _WITH_HEAD = ("classifier", "cross-encoder", "token-classifier")
 
 
 def load_runner(
-    model: ModelConfig, pooler: PoolerConfig | None = None, batch_tokens: int | None = None
+    model: ModelConfig,
+    pooler: PoolerConfig | None = None,
+    batch_tokens: int | None = None,
+    workers: int | None = 1,
 ) -> PoolingRunner:
     """Find a model, read what it declares, load it and check how it can be run.
 
@@ -30,6 +40,8 @@ def load_runner(
         model: which model, where and in which precision.
         pooler: the user's changes to what the model declares.
         batch_tokens: most tokens of a batch; None finds the fastest by a short trial.
+        workers: processes that compute; 1 computes in this one with all threads, None finds the faster
+            by a short trial.
 
     Returns:
         The model, ready to run.
@@ -41,6 +53,8 @@ def load_runner(
     folder, spec = describe_model(model, pooler)
     device = resolve_device(model.device)
     dtype = resolve_dtype(model.dtype, device=device, stored=_stored(spec), model_type=spec.model_type)
+    if device.type == "cpu":
+        keep_freed_memory()
     loaded = load_checkpoint(spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code)
     tokenizer = load_tokenizer(spec, trust_remote_code=model.trust_remote_code)
     vocab_size = loaded.get_input_embeddings().num_embeddings
@@ -49,9 +63,12 @@ def load_runner(
     transformer, pooling = assemble(spec, loaded, device)
     backbone = Backbone(transformer, device)
     check = self_check(backbone, rows)
+    if pays_here(device):  # pragma: no cover - the machine decides
+        pack_linears(backbone, pack(rows, np.arange(1)))
+    token_id = int(rows.token_ids[0])
+    workers = resolve_workers(workers, backbone, max_length=spec.max_length, token_id=token_id)
     if batch_tokens is None:
         key = f"{folder.name} {folder.revision} {dtype} {check.path}"
-        token_id = int(rows.token_ids[0])
         batch_tokens = choose_budget(backbone, key, max_length=spec.max_length, token_id=token_id)
     runner = PoolingRunner(
         spec=spec,
@@ -64,7 +81,9 @@ def load_runner(
     )
     if expected is not None:
         check_head(runner, rows, expected)
-    return runner
+    if workers == 1:
+        return runner
+    return replace(runner, workers=start_workers(workers, model, pooler, batch_tokens))
 
 
 def _has_own_logits(spec: ModelSpec) -> bool:

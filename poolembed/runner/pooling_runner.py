@@ -25,6 +25,7 @@ from poolembed.runner.self_check import SelfCheck
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.tokenizers import Tokenizers
 from poolembed.runner.weights_hash import weights_hash
+from poolembed.runner.workers import Workers
 from poolembed.tasks import PoolingTask
 
 OnBatch = Callable[[int, int], None]
@@ -48,6 +49,7 @@ class PoolingRunner:
         pooler: hidden states to pooled data.
         check: verdict of the self-check.
         batch_tokens: most tokens of a batch.
+        workers: processes that compute the batches; None computes them in this one.
     """
 
     spec: ModelSpec
@@ -57,6 +59,7 @@ class PoolingRunner:
     pooler: Pooler
     check: SelfCheck
     batch_tokens: int
+    workers: Workers | None = None
 
     @property
     def dtype(self) -> str:
@@ -168,12 +171,29 @@ class PoolingRunner:
                 collector.failures[row] = RowFailure("only_prompt", "the prompt leaves no room for the text")
                 usable[row] = 0
         equal_lengths = self.backbone.path == "equal-length"
-        for rows in plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths):
-            self._pool_rows(tokenized, rows, params, collector)
+        batches = plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths)
+        for rows in self._pool_batches(tokenized, batches, params, collector):
             if on_batch is not None:
                 on_batch(len(rows), int(tokenized.lengths[rows].sum()))
-        self._retry_in_float32(tokenized, params, collector)
         return collector.finish()
+
+    def _pool_batches(
+        self,
+        tokenized: TokenizedRows,
+        batches: Iterator[IntArray],
+        params: PoolingParams,
+        collector: RowCollector,
+    ) -> Iterator[IntArray]:
+        """Compute batches here or in workers; yield the rows of each that is done."""
+        if self.workers is not None:
+            for rows, pooled in self.workers.pool(tokenized, batches, params):
+                collector.take(rows, pooled)
+                yield rows
+            return
+        for rows in batches:
+            self._pool_rows(tokenized, rows, params, collector)
+            yield rows
+        self._retry_in_float32(tokenized, params, collector)
 
     def _pool_rows(
         self, tokenized: TokenizedRows, rows: IntArray, params: PoolingParams, collector: RowCollector

@@ -26,6 +26,7 @@ def summary_of(**changes):
         "model": "org/model",
         "device": "cpu",
         "dtype": "float32",
+        "workers": 1,
         "attention": "packed",
         "self_check": 1e-6,
         "num_rows": 1200,
@@ -122,6 +123,11 @@ def test_quiet_says_nothing(watch, stream, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_the_summary_tells_how_many_processes_computed():
+    assert "org/model on cpu, float32" in summary_of().lines()[1]
+    assert "org/model on cpu (2 processes), float32" in summary_of(workers=2).lines()[1]
+
+
 @pytest.mark.parametrize("quiet", [True, False])
 def test_json_is_one_line_on_standard_output_and_the_rest_stays_on_standard_error(watch, capsys, quiet):
     shown = watch(io.StringIO(), as_json=True, quiet=quiet)
@@ -131,6 +137,7 @@ def test_json_is_one_line_on_standard_output_and_the_rest_stays_on_standard_erro
         "model": "org/model",
         "device": "cpu",
         "dtype": "float32",
+        "workers": 1,
         "attention": "packed",
         "self_check": 1e-6,
         "num_rows": 1200,

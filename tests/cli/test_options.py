@@ -264,6 +264,7 @@ TESTED = {
     *("quiet", "as_json", "config", "template", "on_long", "overlap_tokens", "output_dtype", "ranges_from"),
     *("input_format", "delimiter", "id_field", "on_null", "on_empty", "on_bad_text", "on_duplicate_id"),
     *("format", "max_rejects", "max_truncated", "deadline", "status", "metrics", "log_format", "staging"),
+    "workers",
 }
 """The options with a test here, in a file beside it, or in tests/reliability; a new one needs one too."""
 

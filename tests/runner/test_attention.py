@@ -12,6 +12,8 @@ from transformers import AttentionInterface
 
 from poolembed.runner.attention import (
     PACKED_ATTENTION,
+    SHORT_TOKENS,
+    SMALL_HEAD,
     PackedRows,
     PackingError,
     _Layer,
@@ -292,3 +294,21 @@ def test_the_kernel_for_unequal_rows_agrees_with_the_definition(dtype, causal, w
     expected = written_out(*on_cpu, lengths, causal=causal, window=window)
     # Half precision has 8 (bfloat16) or 11 significant bits.
     torch.testing.assert_close(output.cpu().double(), expected, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("head_size", [SMALL_HEAD, SMALL_HEAD + 8])
+def test_short_rows_in_float32_agree_with_the_definition(num_threads, head_size):
+    lengths = [SHORT_TOKENS + 1, SHORT_TOKENS, SHORT_TOKENS, 3, 3, 3, 1]
+    generator = torch.Generator().manual_seed(3)
+    q, k, v = (torch.randn(1, 2, sum(lengths), head_size, generator=generator) for _ in range(3))
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(num_threads)
+        found, _ = packed_attention(Layer(is_causal=False), q, k, v, None, packed_rows=packed_rows(lengths))
+    finally:
+        torch.set_num_threads(before)
+    pieces = [states.double().split(lengths, dim=2) for states in (q, k, v)]
+    for output, q64, k64, v64 in zip(found[0].split(lengths), *pieces, strict=True):
+        weights = (q64 @ k64.mT * head_size**-0.5).softmax(-1)
+        torch.testing.assert_close(output.double(), (weights @ v64)[0].transpose(0, 1), rtol=1e-5, atol=1e-6)

@@ -87,10 +87,10 @@ def choose(backbone, file, key="model"):
 
 def test_a_choice_is_one_of_the_candidates_and_is_not_tried_again(backbone_with, tmp_path):
     file = tmp_path / "deep" / "budgets.json"
-    first = backbone_with(room=1100)
-    assert choose(first, file) in (512, 1024)
-    # Each size runs twice: once to warm up, once for the clock. Rows are whole, so 2048 did not fit.
-    assert set(first.sizes) <= {512, 1024, 2048}
+    first = backbone_with(room=2100)
+    assert choose(first, file) in (1024, 2048)
+    # Each size runs twice: once to warm up, once for the clock. Rows are whole, so 4096 did not fit.
+    assert set(first.sizes) <= {1024, 2048, 4096}
     second = backbone_with(room=10**9)
     assert choose(second, file) == choose(first, file)
     assert second.sizes == ()
@@ -98,33 +98,35 @@ def test_a_choice_is_one_of_the_candidates_and_is_not_tried_again(backbone_with,
 
 def test_another_model_has_a_choice_of_its_own(backbone_with, tmp_path):
     file = tmp_path / "budgets.json"
-    choose(backbone_with(room=600), file)
-    other = backbone_with(room=600)
-    assert choose(other, file, key="other") == 512
+    choose(backbone_with(room=1100), file)
+    other = backbone_with(room=1100)
+    assert choose(other, file, key="other") == 1024
     assert other.sizes
     assert len(json.loads(file.read_text("utf-8"))) == 2
 
 
 def test_a_choice_names_device_threads_and_torch(backbone_with, tmp_path):
     file = tmp_path / "budgets.json"
-    choose(backbone_with(room=600), file)
+    choose(backbone_with(room=1100), file)
     (key,) = json.loads(file.read_text("utf-8"))
     assert key == f"model cpu {torch.get_num_threads()} threads torch-{torch.__version__}"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"x": "y"}', '{"KEY": -3}', '{"KEY": 1.5}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "7", '{"x": "y"}', '{"KEY": -3}', '{"KEY": 1.5}', '{"KEY": 512}']
+)
 def test_a_damaged_memory_is_written_anew(backbone_with, tmp_path, content):
     file = tmp_path / "budgets.json"
     key = f"model cpu {torch.get_num_threads()} threads torch-{torch.__version__}"
     file.write_text(content.replace("KEY", key), "utf-8")
-    budget = choose(backbone_with(room=600), file)
-    assert budget == 512
-    assert json.loads(file.read_text("utf-8")) == {key: 512}
+    budget = choose(backbone_with(room=1100), file)
+    assert budget == 1024
+    assert json.loads(file.read_text("utf-8")) == {key: 1024}
 
 
 def test_a_memory_that_cannot_be_written_is_no_error(backbone_with, tmp_path):
     (tmp_path / "file").write_text("in the way", "utf-8")
-    assert choose(backbone_with(room=600), tmp_path / "file" / "budgets.json") in CPU_CANDIDATES
+    assert choose(backbone_with(room=1100), tmp_path / "file" / "budgets.json") in CPU_CANDIDATES
 
 
 def test_rows_are_no_longer_than_the_model_takes(tmp_path):
