@@ -11,8 +11,8 @@ from poolembed.runner import load_runner
 
 @pytest.fixture(scope="session")
 def runner_of(models):
-    """Return the runner of a family, on the CPU; it is shared, so it must not be changed."""
-    return cache(lambda family: load_runner(ModelConfig(model=str(models / family), device="cpu")))
+    """Return the runner of a family, on the CPU; shared, so not to be changed; with a given budget."""
+    return cache(lambda family: load_runner(ModelConfig(model=str(models / family), device="cpu"), None, 512))
 
 
 @pytest.fixture(scope="session")
