@@ -95,8 +95,9 @@ class Desk:
         return Seen.of(done.exit_code, done.stderr)
 
     def names(self) -> list[str]:
-        """The files there are."""
-        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file())
+        """The files that a user sees."""
+        paths = [path.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file()]
+        return sorted(str(path) for path in paths if not any(part.startswith(".") for part in path.parts))
 
     def table(self, name: str = "corpus.embed.parquet"):
         """The output."""

@@ -10,10 +10,16 @@ from pathlib import Path
 from tests.reliability.fault import ROOT, Desk, Fault
 from tests.reliability.inputs import INPUTS
 from tests.reliability.outputs import OUTPUTS
+from tests.reliability.reruns import RERUNS
 from tests.reliability.runs import RUNS
 
 PAGE = ROOT / "docs" / "reliability.md"
-SECTIONS = {"Texts and their files": INPUTS, "Outputs": OUTPUTS, "Models, options, limits, signals": RUNS}
+SECTIONS = {
+    "Texts and their files": INPUTS,
+    "Outputs": OUTPUTS,
+    "Runs again": RERUNS,
+    "Models, options, limits, signals": RUNS,
+}
 HEAD = "| fault | what poolembed does | what it says | exit code |\n|---|---|---|---|\n"
 
 
@@ -36,6 +42,7 @@ def observed(fault: Fault, models: Path) -> str:
 
 def main() -> None:
     """Bring every fault about, and write what was seen."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # as in the tests
     shared = Path(os.environ.get("POOLEMBED_SHARED") or ROOT.parent / "shared").resolve()
     tables = [
         f"### {section}\n\n{HEAD}" + "\n".join(observed(fault, shared / "zoo" / "models") for fault in faults)

@@ -168,6 +168,31 @@ def long_text_refused(desk: Desk) -> Seen:
     return seen
 
 
+def null_results(desk: Desk) -> Seen:
+    desk.write(ROWS[0], {"id": 2, "text": None})
+    seen = desk.embed("corpus.jsonl", "--on-null", "null")
+    assert desk.table()["embedding"].is_null().to_pylist() == [False, True]
+    assert desk.table()["num_tokens"].is_null().to_pylist() == [False, True]
+    return seen
+
+
+def same_id(choice: str):
+    """An id stands in two rows."""
+
+    def run(desk: Desk) -> Seen:
+        desk.write(ROWS[0], ROWS[1] | {"id": 1})
+        seen = desk.embed("corpus.jsonl", "--on-duplicate-id", choice)
+        assert desk.codes() == ["duplicate_id"] if choice == "first" else desk.names() == ["corpus.jsonl"]
+        return seen
+
+    return run
+
+
+def ragged_csv(desk: Desk) -> Seen:
+    (desk.folder / "a.csv").write_text("id,text\n1,one\n2,two,three\n")
+    return desk.embed("a.csv")
+
+
 LONG = {"id": 4, "text": "word " * 2000}
 
 INPUTS = [
@@ -181,6 +206,20 @@ INPUTS = [
     Fault("a line is a list, not an object", BEFORE, stops("[1, 2]")),
     Fault("a text is null", BEFORE, stops({"text": None})),
     Fault("the same, `--on-error skip`", ASIDE, aside("null_text", {"text": None})),
+    Fault("the same, `--on-null null`", "writes the row with null results", null_results),
+    Fault(
+        "an empty text, `--on-empty reject`",
+        ASIDE,
+        aside("empty_text", {"text": " "}, options=("--on-empty", "reject")),
+    ),
+    Fault(
+        "half a surrogate pair, `--on-bad-text reject`",
+        ASIDE,
+        aside("lone_surrogate", '{"text": "a\\ud800b"}', options=("--on-bad-text", "reject")),
+    ),
+    Fault("an id stands twice, `--on-duplicate-id error`", BEFORE, same_id("error")),
+    Fault("an id stands twice, `--on-duplicate-id first`", "keeps the first row", same_id("first")),
+    Fault("a row of a CSV file has too many cells", BEFORE, ragged_csv),
     Fault("a text is a number", BEFORE, stops({"text": 5})),
     Fault("a line lacks the text", BEFORE, stops({"id": 5})),
     Fault("half a surrogate pair in a text", "puts U+FFFD in its place, and counts the row", surrogate),

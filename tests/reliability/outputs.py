@@ -98,7 +98,7 @@ def metrics_of_failure(desk: Desk) -> Seen:
     desk.write(*ROWS)
     desk.embed("corpus.jsonl", "--metrics", "m.prom", "--status", "s.json")
     success = [line for line in (desk.folder / "m.prom").read_text().splitlines() if "last_success" in line]
-    seen = desk.embed("corpus.jsonl", "--metrics", "m.prom", "--status", "s.json")
+    seen = desk.embed("corpus.jsonl", "--metrics", "m.prom", "--status", "s.json", "--max-length", 16)
     after = (desk.folder / "m.prom").read_text()
     assert success[-1] in after
     assert 'poolembed_exit_code{command="embed",target="corpus.jsonl"} 6' in after
@@ -107,9 +107,9 @@ def metrics_of_failure(desk: Desk) -> Seen:
 
 
 OUTPUTS = [
-    Fault("the output exists", KEEPS, keeps("corpus.embed.parquet")),
+    Fault("somebody else's file has the name of the output", KEEPS, keeps("corpus.embed.parquet")),
     Fault("a file beside it exists", KEEPS, keeps("x.npy.rows.parquet", "-o", "x.npy")),
-    Fault("the folder holds parts already", KEEPS, keeps("out/part-00000.parquet", "-o", "out/")),
+    Fault("the folder holds parts of somebody else", KEEPS, keeps("out/part-00000.parquet", "-o", "out/")),
     Fault("a run with `--overwrite` fails", "leaves the old output whole", failed_overwrite),
     Fault("the disk is full", "removes what was begun; the old output stays whole", full_disk),
     Fault("no file can be made in the folder", "stops", told("corpus.jsonl", "-o", "/proc/out.parquet")),

@@ -19,6 +19,11 @@ BAD = {"id": 9, "text": None}
 LONG = {"id": 9, "text": "word " * 2000}
 
 
+def many_rows(count: int) -> list[dict[str, object]]:
+    """Rows of different texts, as equal ones are computed once."""
+    return [{"id": number, "text": f"{number} {ROWS[number % 3]['text']}"} for number in range(count)]
+
+
 def own_model(desk: Desk) -> None:
     shutil.copytree(desk.models / "bert-mean", desk.folder / "model")
 
@@ -84,21 +89,20 @@ def unknown_key(desk: Desk) -> Seen:
 
 
 def deadline(desk: Desk) -> Seen:
-    desk.write(*ROWS * 2000)
+    desk.write(*many_rows(6000))
     seen = desk.embed(
         *("corpus.jsonl", "-o", "out/", "--chunk-rows", 20, "--batch-tokens", 1, "--deadline", "1s")
     )
-    parts = [name for name in desk.names() if name.startswith("out/part-")]
-    assert parts
-    assert all(desk.table(part).num_rows == 20 for part in parts)
+    assert desk.names() == ["corpus.jsonl"]
+    assert list((desk.folder / "out" / ".job").glob("results-*.arrow"))
     return seen
 
 
 def signalled(number):
-    """A signal comes while rows are computed; finished parts stay and are whole."""
+    """A signal comes while rows are computed; what was computed is kept, and no part has its name."""
 
     def run(desk: Desk) -> Seen:
-        desk.write(*ROWS * 3000)
+        desk.write(*many_rows(9000))
         line = ["embed", "corpus.jsonl", "-o", "out/", "--chunk-rows", "20", "--batch-tokens", "1"]
         line += ["--status", "status.json", "--model", str(desk.models / "bert-mean")]
         with subprocess.Popen(
@@ -111,8 +115,8 @@ def signalled(number):
             wait_until_running(desk, process)
             process.send_signal(number)
             _, stderr = process.communicate(timeout=PATIENCE_S)
-        parts = [name for name in desk.names() if name.startswith("out/")]
-        assert all(desk.table(part).num_rows == 20 for part in parts)
+        assert [name for name in desk.names() if name.startswith("out/")] == []
+        assert list((desk.folder / "out" / ".job").glob("results-*.arrow"))
         status = json.loads((desk.folder / "status.json").read_text("utf-8"))
         assert (status["phase"], status["exit_code"]) == ("stopped", process.returncode)
         return Seen.of(process.returncode, stderr)
