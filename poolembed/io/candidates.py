@@ -23,10 +23,12 @@ class OneQuery:
     """The candidates of one query.
 
     Attributes:
+        named: where the query is named first, as `Candidates.place` reads it.
         documents: their ids, in order.
         places: where each of them stands, as `Candidates.place` reads it.
     """
 
+    named: int
     documents: list[str] = field(default_factory=list)
     places: "array[int]" = field(default_factory=lambda: array("q"))
 
@@ -56,8 +58,8 @@ class Candidates:
             return
         if not self.files or self.files[-1] != row.file:
             self.files.append(row.file)
-        query = self.queries.setdefault(row.query, OneQuery())
         place = ((len(self.files) - 1) << _ROW_BITS) | row.row
+        query = self.queries.setdefault(row.query, OneQuery(place))
         for document in row.documents:
             query.documents.append(self.known.setdefault(document, document))
             query.places.append(place)

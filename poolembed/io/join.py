@@ -223,6 +223,9 @@ def _unknown(
     for name, query in candidates.queries.items():
         if name in of_known and name not in of_wanted:
             continue  # beyond the limit
+        if name not in of_known and not query.documents:
+            place = candidates.place(query.named)
+            yield Reject(*place, "unknown_query", f"no query has the id {name!r}", name)
         seen: set[str] = set()
         for document, number in zip(query.documents, query.places, strict=True):
             place = candidates.place(number)

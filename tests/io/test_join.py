@@ -260,3 +260,10 @@ def test_the_output_stands_beside_the_candidates_and_replaces_no_input(joined, t
     )
     with pytest.raises(OutputError, match="is an input"):
         plan_output(OutputConfig(output=str(tmp_path / "d.parquet"), overwrite=True), changed, "rerank")
+
+
+def test_an_unknown_query_without_candidates_is_refused_too(joined):
+    table = pa.table({"query_id": ["s", "x"], "documents": pa.array([["1"], []], pa.list_(pa.string()))})
+    (chunk,) = joined(table, name="c.parquet", on_error="skip", queries=[{"id": "s", "text": "q"}])
+    rejects = [reject for reject in chunk.rejects if reject.code == "unknown_query"]
+    assert [(reject.row, reject.message) for reject in rejects] == [(2, "no query has the id 'x'")]
