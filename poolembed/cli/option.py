@@ -31,7 +31,7 @@ class Count(click.ParamType):  # type: ignore[type-arg] # generic only since cli
     def convert(
         self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | None:
-        """Read a number; `param` and `ctx` name the option in an error."""
+        """Read `value`; `param` and `ctx` name the option in an error."""
         if value == "auto":
             return None
         try:

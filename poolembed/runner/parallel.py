@@ -30,6 +30,9 @@ def start_workers(
         model: which model they load.
         pooler: the user's changes to what the model declares.
         batch_tokens: most tokens of a batch.
+
+    Returns:
+        The processes, which load their models while this one goes on.
     """
     config = WorkerConfig(
         model=model,
