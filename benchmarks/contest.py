@@ -157,7 +157,7 @@ def size_of(settings: Settings, workload: Workload, model: Path, rows: Path) -> 
         tokenizer.measure(Request(rows=rows, vectors=path))
     lengths = np.load(path).tolist()
     config = json.loads((model / "config.json").read_text("utf-8"))
-    return {"num_rows": len(lengths), "num_tokens": sum(lengths), "flops": flops(config, lengths)}
+    return {"num_rows": len(lengths), "num_tokens": int(sum(lengths)), "flops": flops(config, lengths)}
 
 
 def add_differences(result: Entry, files: dict[str, Path]) -> None:

@@ -76,9 +76,9 @@ def faster(
 
 
 def keeps(vectors: dict[str, float], limits: dict[str, float]) -> bool:
-    """Whether vectors are as near to the reference's as `limits` ask."""
+    """Whether vectors were compared and are as near to the reference's as `limits` ask."""
     return all(
-        vectors[name] <= limit if name == "max_difference" else vectors[name] >= limit
+        name in vectors and (vectors[name] <= limit if name == "max_difference" else vectors[name] >= limit)
         for name, limit in limits.items()
     )
 
