@@ -1,6 +1,6 @@
 """Who takes part: each way of computing, whose interpreter runs it, and what it is told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.child import Child, WorkerError
@@ -25,6 +25,7 @@ class Contestant:
         searches: whether its caller chooses batch sizes, so that its best one is searched first.
         options: words for the command; none of them may be unknown to it.
         variant: which file of the workload it reads.
+        threads: its threads, where they are not those of the settings.
     """
 
     title: str
@@ -35,6 +36,7 @@ class Contestant:
     searches: bool = False
     options: tuple[str, ...] = ()
     variant: str = "rows"
+    threads: int | None = None
 
     def refusal(self, settings: Settings) -> str | None:
         """Return why it cannot take part; None if it can, as far as one sees without trying."""
@@ -57,11 +59,13 @@ class Contestant:
         Raises:
             WorkerError: it did not start.
         """
+        if self.threads is not None:
+            settings = replace(settings, threads=self.threads)
         if self.module is None:
             return Command(settings, model, kind, settings.work, self.options)
         backend = self.backend.replace("QUANTIZATION", quantization(flags()))
         words = ["--model", str(model), "--kind", kind, "--backend", backend, "--dtype", self.dtype]
-        words += ["--threads", str(len(settings.cores)), "--cache", str(settings.work / "converted")]
+        words += ["--threads", str(settings.num_threads), "--cache", str(settings.work / "converted")]
         return Child(settings, self.peer, self.module, words, settings.work / f"{name}.log")
 
 
@@ -105,8 +109,12 @@ CONTESTANTS = {
         searches=True,
     ),
     "command-distinct": Contestant(title="poolembed, every text computed", variant="distinct"),
-    "command-1-worker": Contestant(title="poolembed, one worker", options=("--workers", "1")),
-    "command-2-workers": Contestant(title="poolembed, two workers", options=("--workers", "2")),
+    "command-1-worker": Contestant(
+        title="poolembed, one worker of one thread", options=("--workers", "1"), threads=1
+    ),
+    "command-2-workers": Contestant(
+        title="poolembed, two workers of one thread", options=("--workers", "2"), threads=2
+    ),
     "tokenizers": Contestant(title="tokenizers, encode_batch alone", module="tokenizer"),
     "ceiling": Contestant(title="matrix products alone", module="ceiling"),
 }

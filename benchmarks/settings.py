@@ -23,7 +23,8 @@ class Settings:
         models: folder with the real models (`build_models.py` beside them makes it).
         shared: folder with `corpora/` and `zoo/`.
         peers: interpreter of each peer's environment: `sentence-transformers`, `onnx`, `vllm`.
-        cores: CPU numbers that everything runs on; as many threads.
+        cores: CPU numbers that everything runs on.
+        threads: threads of every contestant; None gives each as many as there are cores.
         rounds: how often all contestants of a workload take turns.
         scale: factor on the number of rows of every workload.
         workloads: which to run; all where it is empty.
@@ -37,6 +38,7 @@ class Settings:
     shared: Path = field(default_factory=lambda: _path("POOLEMBED_SHARED") or ROOT.parent / "shared")
     peers: dict[str, str] = field(default_factory=dict)
     cores: tuple[int, ...] = field(default_factory=lambda: tuple(sorted(os.sched_getaffinity(0))))
+    threads: int | None = None
     rounds: int = 5
     scale: float = 1.0
     workloads: tuple[str, ...] = ()
@@ -82,10 +84,15 @@ class Settings:
                 raise SettingsError(f"{peer}: {interpreter} is no interpreter")
 
     @property
+    def num_threads(self) -> int:
+        """Threads of a contestant."""
+        return self.threads or len(self.cores)
+
+    @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of everything measured: as many threads as cores, no network, no options."""
+        """Environment variables of everything measured: number of threads, no network, no options."""
         own = {name: value for name, value in os.environ.items() if not name.startswith("POOLEMBED_")}
-        threads = str(len(self.cores))
+        threads = str(self.num_threads)
         names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
         return (
             own
@@ -112,7 +119,7 @@ class Settings:
 
     def record(self) -> dict[str, Any]:
         """Return what decides figures, as plain values without paths."""
-        kept = ("cores", "rounds", "scale", "options")
+        kept = ("cores", "threads", "rounds", "scale", "options")
         return {key: value for key, value in asdict(self).items() if key in kept}
 
 
