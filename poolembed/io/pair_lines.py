@@ -70,7 +70,7 @@ def pair_lines(path: str, header: frozenset[str]) -> Iterator[CandidateRow | Rej
     """
     file = InputFile(Path(path))
     reader: _LineReader | None = None
-    for line in numbered_lines(file.label, file.open):
+    for line in numbered_lines(file.label, file.open, blank=False):
         fields = _fields(line)
         if reader is None:
             reader = _LineReader.of(file.label, line, fields)

@@ -69,7 +69,7 @@ def result_array(column: ResultColumn, data: ColumnData) -> pa.Array:
 
 
 def num_true(table: pa.Table, column: str) -> int:
-    """Return how many rows of a column of truth values are true."""
+    """Return how many rows of the `column` of truth values in `table` are true."""
     return int(pc.sum(table[column]).as_py() or 0)
 
 

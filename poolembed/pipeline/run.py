@@ -133,7 +133,7 @@ class Run:
     tally: Tally = field(default_factory=Tally)
 
     def through(self, rows: RowTexts, sink: Sink) -> None:
-        """Take every chunk of rows through the model to the sink."""
+        """Take every chunk of `rows` through the model to `sink`."""
         with (
             self.stop.heeded(),
             closing(prefetch(self._looked_up(rows))) as works,

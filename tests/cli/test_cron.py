@@ -26,7 +26,7 @@ def test_a_quiet_run_that_goes_well_says_nothing(embed, corpus, folder):
     assert (status["rows_done"], status["rows_total"]) == (len(ROWS), len(ROWS))
     assert status["tokens"] == sum(table_of(done)["num_tokens"].to_pylist())
     assert status["outputs"] == ["corpus.embed.parquet"]
-    assert sorted(path.name for path in folder.iterdir()) == [
+    assert sorted(path.name for path in folder.glob("[!.]*")) == [
         "corpus.embed.parquet",
         "corpus.jsonl",
         "run.prom",

@@ -149,7 +149,7 @@ def test_a_target_of_another_format(embed, corpus, folder):
     assert done.exit_code == CONFIG
     assert told(done)[0] == (
         "-o out.csv: the name of the output must end in .parquet, .arrow, "
-        ".feather, .jsonl, .ndjson, .jsonl.gz, .ndjson.gz, .npy"
+        ".feather, .jsonl, .ndjson, .jsonl.gz, .ndjson.gz, .npy, .trec, .run"
     )
 
 

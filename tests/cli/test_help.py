@@ -3,6 +3,7 @@
 import ast
 import re
 import shlex
+import shutil
 
 import click
 import pyarrow as pa
@@ -88,7 +89,8 @@ def test_the_examples_of_a_commands_help_run(poolembed, models, folder, command)
         done = poolembed(*arguments, env=tiny)
         assert done.exit_code == 0, f"{example}\n{done.output}"
         for output in set(folder.iterdir()) - before:
-            output.unlink()  # the next example may have the same output
+            # The next example may have the same output.
+            shutil.rmtree(output) if output.is_dir() else output.unlink()
 
 
 def test_the_version_is_told(poolembed):

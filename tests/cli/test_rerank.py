@@ -78,7 +78,7 @@ def join(shared, tmp_path):
         model = ["--model", str(shared / "zoo" / "models" / "bert-mean"), "--device", "cpu"]
         return CliRunner().invoke(cli, ["rerank", *inputs, *model, "--batch-tokens", "512", *arguments])
 
-    run.output = tmp_path / "candidates.tsv.rerank.parquet"
+    run.output = tmp_path / "candidates.rerank.parquet"
     return run
 
 

@@ -103,6 +103,12 @@ POLICIES = (
 )
 
 
+def policies_of(name: str) -> list[dict[str, str]]:
+    """Return the policies for a file; plain text has no ids, and looking for equal ones is refused."""
+    without = {"on_duplicate_id"} if name.endswith(".txt") else set()
+    return [{key: value for key, value in policy.items() if key not in without} for policy in POLICIES]
+
+
 def mutated(data: bytes, choose: random.Random) -> bytes:
     """Flip, cut, insert, overwrite or double something, once to four times."""
     for _ in range(choose.randint(1, 4)):
@@ -154,7 +160,8 @@ def run(folder, name: str, seed: int, times: int) -> None:
     path = folder / name
     for number in range(times):
         path.write_bytes(mutated(INPUTS[name], choose))
-        check(path, POLICIES[number % len(POLICIES)])
+        policies = policies_of(name)
+        check(path, policies[number % len(policies)])
 
 
 @pytest.fixture
@@ -168,7 +175,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize("name", INPUTS)
 def test_the_unharmed_input_is_read(tmp_path, name):
     (tmp_path / name).write_bytes(INPUTS[name])
-    assert all(check(tmp_path / name, policy) for policy in POLICIES[:3])
+    assert all(check(tmp_path / name, policy) for policy in policies_of(name)[:3])
 
 
 @pytest.mark.parametrize("name", INPUTS)

@@ -130,7 +130,7 @@ class GroupCache:
         self._groups: OrderedDict[tuple[Path, int], pa.Table] = OrderedDict()
 
     def get(self, path: Path, group: int) -> pa.Table:
-        """Return the results of a row group."""
+        """Return the results in row group number `group` of the file at `path`."""
         key = path, group
         if key not in self._groups:
             with pq.ParquetFile(path) as file:

@@ -43,6 +43,9 @@ def take_lock(folder: Path, output: Path) -> Lock:
         folder: what only one run may use; its parent exists.
         output: what messages call it.
 
+    Returns:
+        The lock, which this process holds until it is released or the process ends.
+
     Raises:
         LockedError: another run holds it.
         OSError: the folder or the lock cannot be made.

@@ -94,7 +94,7 @@ def keys_of(path: Path, record: OutputRecord) -> Iterator[tuple[FileRecord, Keys
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a small file that is there whole or not at all.
+    """Write `text` to a small file, `path`, that is there whole or not at all.
 
     Raises:
         OutputError: it cannot be written.

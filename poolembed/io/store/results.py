@@ -85,6 +85,9 @@ class ResultStore:
         Args:
             keys: key of each row.
             absent: positions of rows without a text.
+
+        Returns:
+            Where the result of each row is, or will be once the new ones are added.
         """
         if absent:
             keys = keys.copy()

@@ -21,7 +21,7 @@ TEXT = TextRole(name="text", candidates=("text",), only_string_column=True)
 def as_it_is(
     operation: "Operation", job: JobConfig, rows: "RowTexts", known: Mapping[str, str]
 ) -> "Operation":
-    """Return `operation`; most of them need none of the rest before the first result."""
+    """Return `operation`; most of them need none of `job`, `rows` and `known` before the first result."""
     del job, rows, known
     return operation
 
