@@ -1,7 +1,7 @@
 # Everything a developer types. Works with whichever python is first on PATH.
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-slow docs build bench bench-peers
+.PHONY: help check test test-slow test-nightly docs build bench bench-peers
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -17,7 +17,7 @@ check:  ## format, lint, types, import contracts, generated docs
 test:  ## the tests that take seconds
 	python -m pytest -m "not slow"
 
-test-slow:  ## every test, on two processes
+test-slow:  ## every test but those of test-nightly, on two processes
 	OMP_NUM_THREADS=1 python -m pytest -n 2
 
 docs:  ## write docs/cli.md from the commands' --help, docs/performance.md from benchmarks/results
@@ -26,6 +26,9 @@ docs:  ## write docs/cli.md from the commands' --help, docs/performance.md from 
 
 build:  ## build the wheel into dist/
 	python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+test-nightly:  ## the tests that take many minutes: 100 000 damaged inputs, columns of gigabytes
+	OMP_NUM_THREADS=1 python -m pytest -n 2 -m nightly
 
 bench:  ## speed, start-up and memory beside the peers; BENCH="--settings FILE --name NAME ..." says where they are
 	python -m benchmarks run $(BENCH)

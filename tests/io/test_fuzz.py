@@ -183,6 +183,7 @@ def test_two_thousand_mutated_inputs(folder, name):
     run(folder, name, 0, -(-2000 // len(INPUTS)))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
 def test_a_hundred_thousand_mutated_inputs(folder, name):

@@ -95,6 +95,7 @@ def csv_line(text: str) -> bytes:
     return b'"' + text.encode() + b'"\n'
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "head", "line"), [("a.jsonl", b"", json_line), ("a.csv", b"text\n", csv_line)]
