@@ -215,11 +215,20 @@ def test_an_array_is_loaded_by_numpy_and_its_rows_stand_beside(written, dtype, c
 
 def test_a_row_without_a_result_is_refused_and_never_shifts_the_others(tmp_path):
     column = pa.array([[1, 2, 3, 4], None, [5, 6, 7, 8]], pa.list_(pa.float32(), 4))
-    table = pa.table({"embedding": column})
-    file = OutputFile(tmp_path / "x.npy", FORMATS["npy"], table.schema, (VECTOR,), may_replace=False)
+    schema = pa.schema([pa.field("embedding", column.type, nullable=False)])
+    table = pa.table([column], schema=schema)
+    file = OutputFile(tmp_path / "x.npy", FORMATS["npy"], schema, (VECTOR,), may_replace=False)
     with pytest.raises(OutputError, match="some rows have no embedding"):
         file.write(table)
     file.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_that_may_have_no_result_are_refused_before_any_is_written(tmp_path):
+    schema = pa.schema([("embedding", pa.list_(pa.float32(), 4))])
+    with pytest.raises(ConfigError, match="rows without a text have no numbers for an array") as caught:
+        OutputFile(tmp_path / "x.npy", FORMATS["npy"], schema, (VECTOR,), may_replace=False)
+    assert caught.value.hint == "leave them out with --on-null reject, or write Parquet"
     assert list(tmp_path.iterdir()) == []
 
 
