@@ -43,7 +43,7 @@ class FreshBlock:
 
     def __init__(self, keys: Keys, table: pa.Table) -> None:
         self.num_rows = len(keys)
-        self._keys = keys
+        self._keys: Keys | None = keys
         self._table: pa.Table | None = table
         self._saved: SavedBlock | None = None
 
@@ -63,9 +63,10 @@ class FreshBlock:
             OutputError: the disk is full or fails.
         """
         assert self._table is not None
+        assert self._keys is not None
         _write_block(path, self._keys, self._table)
         self._saved = SavedBlock(path)
-        self._table = None
+        self._table = self._keys = None
 
 
 class SavedBlock:

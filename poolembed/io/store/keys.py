@@ -46,10 +46,14 @@ def _encoded(value: Any) -> Iterator[bytes]:  # noqa: ANN401 - strings in sequen
         yield from _encoded(item)
 
 
+MAX_RUN = 2**19
+"""Keys of a sorted array that is not merged any more, so that merging needs little memory at a time."""
+
+
 class KeyIndex:
     """Where the results of keys are: 24 bytes of memory a key.
 
-    Sorted arrays of doubling sizes, so that adding and finding both cost the logarithm of the size.
+    Sorted arrays of doubling sizes up to `MAX_RUN`, each of which is searched.
     """
 
     def __init__(self) -> None:
@@ -64,11 +68,14 @@ class KeyIndex:
         """
         if not len(keys):
             return
-        run = _sorted(keys, places)
-        while self._runs and len(self._runs[-1][0]) <= 2 * len(run[0]):
-            before = self._runs.pop()
-            run = _sorted(np.concatenate([before[0], run[0]]), np.concatenate([before[1], run[1]]))
-        self._runs.append(run)
+        order = np.argsort(keys, kind="stable")
+        keys, places = keys[order], places[order]
+        while self._runs and len(self._runs[-1][0]) <= min(MAX_RUN, 2 * len(keys)):
+            # Inserted, not sorted again, which would hold everything three times.
+            known, known_places = self._runs.pop()
+            at = np.searchsorted(known, keys)
+            keys, places = np.insert(known, at, keys), np.insert(known_places, at, places)
+        self._runs.append((keys, places))
 
     def find(self, keys: Keys) -> IntArray:
         """Return the place of each key, -1 for those that are not there."""
@@ -79,11 +86,6 @@ class KeyIndex:
             hit = known[at] == keys
             found[hit] = places[at[hit]]
         return found
-
-
-def _sorted(keys: Keys, places: IntArray) -> tuple[Keys, IntArray]:
-    order = np.argsort(keys, kind="stable")
-    return keys[order], places[order]
 
 
 def first_of_each(keys: Keys) -> IntArray:
