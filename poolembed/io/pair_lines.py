@@ -9,9 +9,9 @@ from poolembed.errors import InputError
 from poolembed.io.chunk import EXCERPT_CHARACTERS, Reject
 from poolembed.io.files import InputFile
 from poolembed.io.lines import Line, numbered_lines
+from poolembed.io.names import COMPRESSION_SUFFIXES
 
 LINE_SUFFIXES = (".tsv", ".txt", ".run", ".trec", ".qrels")
-COMPRESSED_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 
 _KINDS: Mapping[int, tuple[str, int]] = {
     2: ("pairs", 1),
@@ -44,7 +44,7 @@ class CandidateRow(NamedTuple):
 def is_lines(path: str) -> bool:
     """Return whether a file is read as lines of text, by its name."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
+    if suffixes and suffixes[-1] in COMPRESSION_SUFFIXES:
         suffixes.pop()
     return bool(suffixes) and suffixes[-1] in LINE_SUFFIXES
 

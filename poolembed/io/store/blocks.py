@@ -144,7 +144,7 @@ class GroupCache:
         return self._groups[key]
 
 
-class OutputFile:
+class EarlierOutput:
     """The results in an earlier output.
 
     Args:

@@ -18,7 +18,7 @@ from pathlib import Path
 from poolembed.errors import OutputError
 from poolembed.io.atomic import AtomicFile, translated
 from poolembed.io.result_arrays import describe_column, result_schema
-from poolembed.io.store.blocks import FreshBlock, GroupCache, OutputFile, SavedBlock
+from poolembed.io.store.blocks import EarlierOutput, FreshBlock, GroupCache, SavedBlock
 from poolembed.io.store.keys import Keys
 from poolembed.io.store.lock import take_lock
 from poolembed.io.store.records import FileRecord, OutputRecord, identity_of, keys_of, write_text
@@ -235,7 +235,7 @@ class _StandingOutput:
         known = {file.name: path for path, file in self.files.items()}
         for file, keys in keys_of(self.keys, self.record):
             if file.name in known:
-                store.know(OutputFile(known[file.name], cache), keys, in_output=True)
+                store.know(EarlierOutput(known[file.name], cache), keys, in_output=True)
 
 
 def _standing(target: OutputTarget, records: Sequence[Path]) -> Iterator[_StandingOutput]:

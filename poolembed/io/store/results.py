@@ -33,10 +33,6 @@ class Lookup:
     new: IntArray
     num_known: int
 
-    def rows(self, wanted: IntArray) -> "Lookup":
-        """Return the part about some rows, none of which is new any more."""
-        return Lookup(self.keys[wanted], self.places[wanted], np.zeros(0, np.int64), self.num_known)
-
 
 class ResultStore:
     """Results by key.

@@ -11,9 +11,9 @@ from poolembed.errors import OutputError
 from poolembed.io.store.blocks import (
     KEY_COLUMN,
     OPEN_GROUPS,
+    EarlierOutput,
     FreshBlock,
     GroupCache,
-    OutputFile,
     SavedBlock,
     take_rows,
 )
@@ -82,7 +82,7 @@ def test_an_earlier_output_gives_its_results_whatever_its_row_groups(tmp_path, g
     table = results_of(TEXTS).append_column("text", pa.array(TEXTS))
     pq.write_table(table, tmp_path / "out.parquet", row_group_size=group_rows)
     cache = GroupCache(results_of([]).schema)
-    output = OutputFile(tmp_path / "out.parquet", cache)
+    output = EarlierOutput(tmp_path / "out.parquet", cache)
     assert output.num_rows == 20
     for rows in (ROWS, np.arange(20), np.asarray([11])):
         assert output.take(rows).combine_chunks().equals(expected(rows))
