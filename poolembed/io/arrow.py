@@ -14,8 +14,7 @@ from pyarrow import ipc
 from poolembed.errors import InputError
 from poolembed.io.arrow_texts import is_text, plain
 from poolembed.io.files import InputFile
-from poolembed.io.parquet import batch_rows
-from poolembed.io.remote import network_errors
+from poolembed.io.parquet import batch_rows, read_as
 from poolembed.io.table_reader import look_at_names
 
 _FILE_MAGIC = b"ARROW1"
@@ -52,7 +51,7 @@ class ArrowBatches:
         # An empty list means all columns to pyarrow; one is enough to have rows.
         with _opened(self._file, wanted or [0]) as (_, batches):
             for batch in _each(self._file.label, batches):
-                with _translated(self._file.label):
+                with read_as("Arrow", self._file.label):
                     _validate(batch)
                 size = batch_rows(batch.num_rows, batch.nbytes)
                 for start in range(0, batch.num_rows, size):
@@ -68,7 +67,7 @@ def arrow_schema(file: InputFile) -> pa.Schema:
     Raises:
         InputError: it is neither, or damaged, or has no columns.
     """
-    with _opened(file, None) as (schema, _), _translated(file.label):
+    with _opened(file, None) as (schema, _), read_as("Arrow", file.label):
         look_at_names(schema)
         if not len(schema):
             raise InputError(f"{file.label}: has no columns")
@@ -80,10 +79,10 @@ def _opened(
     file: InputFile, columns: list[int] | None
 ) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
     """Open a file: the schema of all of it, and batches of some columns, or of all."""
-    with _translated(file.label):
+    with read_as("Arrow", file.label):
         source = file.native()
     with source:
-        with _translated(file.label):
+        with read_as("Arrow", file.label):
             head = source.read(len(_FILE_MAGIC))
             source.seek(0)
             if head.startswith(_OLD_FEATHER_MAGIC):
@@ -101,7 +100,7 @@ def _of_file(reader: ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
 
 def _each(label: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     while True:
-        with _translated(label):
+        with read_as("Arrow", label):
             batch = next(batches, None)
         if batch is None:
             return
@@ -131,12 +130,3 @@ def _as_bytes(array: pa.Array) -> pa.Array:
     else:
         kind = pa.large_binary() if large else pa.binary()
     return pa.Array.from_buffers(kind, len(array), array.buffers(), array.null_count, array.offset)
-
-
-@contextmanager
-def _translated(label: str) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, UnicodeDecodeError, *network_errors()) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{label}: cannot be read as Arrow: {reason}") from error

@@ -36,7 +36,7 @@ class ParquetBatches:
     def __init__(self, file: InputFile) -> None:
         self._file = file
         with self._opened() as parquet:
-            with _translated(file.label):
+            with read_as("Parquet", file.label):
                 look_at_names(parquet.schema_arrow)
             self.schema: pa.Schema = parquet.schema_arrow
             self.num_rows = _declared_rows(file.label, parquet)
@@ -50,7 +50,7 @@ class ParquetBatches:
         label = self._file.label
         with self._opened() as parquet:
             for group in range(parquet.num_row_groups):
-                with _translated(label):
+                with read_as("Parquet", label):
                     # The sizes of single columns would be finer, but pyarrow aborts on damaged ones.
                     described = parquet.metadata.row_group(group)
                     size = batch_rows(described.num_rows, described.total_byte_size)
@@ -58,7 +58,7 @@ class ParquetBatches:
                         size, row_groups=[group], columns=columns, use_threads=False
                     )
                 while True:
-                    with _translated(label):
+                    with read_as("Parquet", label):
                         batch = next(batches, None)
                     if batch is None:
                         break
@@ -66,7 +66,7 @@ class ParquetBatches:
 
     @contextmanager
     def _opened(self) -> Iterator[pq.ParquetFile]:
-        with _translated(self._file.label):
+        with read_as("Parquet", self._file.label):
             source = self._file.native()
             # Without pre-buffering, memory holds pages and not whole row groups.
             parquet = pq.ParquetFile(source, pre_buffer=False, buffer_size=_READ_BUFFER_BYTES)
@@ -93,9 +93,21 @@ def _declared_rows(label: str, parquet: pq.ParquetFile) -> int:
 
 
 @contextmanager
-def _translated(label: str) -> Iterator[None]:
+def read_as(kind: str, label: str) -> Iterator[None]:
+    """Turn what goes wrong with a file of columns into InputError.
+
+    Args:
+        kind: what it is read as (`Parquet`).
+        label: name of the file in messages.
+
+    Yields:
+        Nothing; what is read is read inside.
+
+    Raises:
+        InputError: the file cannot be read as that, or not at all.
+    """
     try:
         yield
     except (pa.ArrowException, UnicodeDecodeError, *network_errors()) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{label}: cannot be read as Parquet: {reason}") from error
+        raise InputError(f"{label}: cannot be read as {kind}: {reason}") from error
