@@ -172,7 +172,7 @@ RUN_OPTIONS = (
         type=Count(),
         default=RUN_DEFAULTS.workers,
         metavar="N",
-        help="Processes that share the cores of a CPU, or auto: the faster of one and one a core.",
+        help="Batches computed at once, each with its share of the cores; auto tries what is faster.",
     ),
 )
 

@@ -93,14 +93,14 @@ class RunConfig:
         batch_tokens: most tokens of one forward call; None chooses by device.
         chunk_rows: most rows of one chunk, inside which rows are sorted by length.
         chunk_bytes: most bytes of text of one chunk.
-        workers: processes that compute, on the CPU; 1 computes in one process with all threads, None
-            finds the faster by a short trial.
+        workers: batches that are computed at once, each with its share of the cores; 1 computes one with all
+            cores, None finds the faster by a short trial.
     """
 
     batch_tokens: int | None = None
     chunk_rows: int = 8192
     chunk_bytes: int = 64 * 1024 * 1024
-    workers: int | None = 1
+    workers: int | None = None
 
     def check(self) -> list[str]:
         """Return every problem of these values, one line each."""

@@ -97,12 +97,13 @@ def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None)
         model=runner.folder.name,
         device=str(runner.backbone.device),
         dtype=runner.dtype,
-        workers=1 if runner.workers is None else runner.workers.num_workers,
+        workers=runner.workers.number,
         attention=runner.check.path,
         self_check=runner.check.max_difference,
         num_removed=store.num_unused,
         load_s=loaded - started,
         run_s=time.monotonic() - loaded,
+        pool_s=runner.seconds.pooling / runner.workers.number,
         **asdict(run.tally),
     )
 

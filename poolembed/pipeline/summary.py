@@ -19,7 +19,7 @@ class RunSummary:
         model: the model as the user named it.
         device: where it ran.
         dtype: precision of the transformer.
-        workers: processes that computed.
+        workers: batches that were computed at once.
         attention: path that the self-check chose.
         self_check: largest relative difference that the self-check saw; None where packing did not run.
         num_rows: rows written.
@@ -36,6 +36,7 @@ class RunSummary:
         read_s: seconds of reading and looking up, beside the computing.
         tokenize_s: seconds of tokenizing, beside the computing.
         forward_s: of `run_s`, seconds of computing.
+        pool_s: of `forward_s`, seconds from hidden states to results in memory, the mean over the workers.
         write_s: seconds of writing, beside the computing.
         wait_s: of `run_s`, seconds of waiting for rows to be read and tokenized, or written.
     """
@@ -62,6 +63,7 @@ class RunSummary:
     read_s: float
     tokenize_s: float
     forward_s: float
+    pool_s: float
     write_s: float
     wait_s: float
 
@@ -96,7 +98,7 @@ class RunSummary:
             if number:
                 counts += f", {number:,} {word}"
         verdict = "" if self.self_check is None else f" (self-check {self.self_check:.0e})"
-        where = self.device if self.workers == 1 else f"{self.device} ({self.workers} processes)"
+        where = self.device if self.workers == 1 else f"{self.device} ({self.workers} workers)"
         return [
             f"{counts} in {self.run_s:,.1f} s ({rate}), after {self.load_s:,.1f} s of loading",
             f"{self.model} on {where}, {self.dtype}, {self.attention}{verdict}",

@@ -1,13 +1,14 @@
-"""How many tokens a batch has: found by a short trial and remembered.
+"""How many batches are computed at once, and of how many tokens: found by short trials and remembered.
 
-More tokens keep a device busier; too many leave the cache of a CPU or the memory of a GPU. The choice
-changes speed alone: results stay within the tolerance that packing is held to.
+More tokens keep a device busier; too many leave the cache of a CPU or the memory of a GPU. The choices
+change speed alone: results stay within the tolerance that packing is held to.
 """
 
 import json
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from huggingface_hub.constants import HF_HOME
 
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.packing import PackedBatch, TokenizedRows, pack
+from poolembed.runner.workers import ALONE, Workers, candidates
 
 CPU_CANDIDATES = (1024, 2048, 4096, 8192)
 GPU_CANDIDATES = (8192, 16_384, 32_768, 65_536, 131_072)
@@ -23,8 +25,11 @@ GPU_CANDIDATES = (8192, 16_384, 32_768, 65_536, 131_072)
 # Seconds after which no further candidate is tried.
 TRIAL_S = 1.0
 
-# A larger budget must be so much faster to be worth its memory.
+# A larger budget, or more workers, must be so much faster to be worth the memory.
 WORTH_IT = 1.05
+
+# A batch of the trial of workers.
+TRIAL_TOKENS = 512
 
 ROW_TOKENS = 128
 
@@ -32,30 +37,79 @@ BUDGETS_FILE = Path(HF_HOME) / "poolembed" / "budgets.json"
 """Where choices are remembered."""
 
 
-def choose_budget(
-    backbone: Backbone, key: str, *, max_length: int, token_id: int, file: Path = BUDGETS_FILE
-) -> int:
-    """Return the most tokens of a batch for a model on a device.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """The trials of one loaded model.
 
-    Args:
+    Attributes:
         backbone: the loaded model.
         key: names model and precision; the device and its threads are added here.
         max_length: most tokens of a row.
         token_id: any token of the vocabulary.
         file: where choices are remembered; it need not exist, nor be writable.
     """
-    key = f"{key} {_device_name(backbone.device)} torch-{torch.__version__}"
-    candidates = CPU_CANDIDATES if backbone.device.type == "cpu" else GPU_CANDIDATES
-    remembered = _remembered(file).get(key)
-    # A release may try others than the one that wrote it down.
-    if remembered is not None and remembered in candidates:
-        return remembered
-    length = min(ROW_TOKENS, max_length)
-    budget = fastest(
-        candidates, lambda tokens: seconds_of_batch(backbone, tokens // length, length, token_id)
-    )
-    _remember(file, key, budget)
-    return budget
+
+    backbone: Backbone
+    key: str
+    max_length: int
+    token_id: int
+    file: Path = BUDGETS_FILE
+
+    def workers(self, wanted: int | None) -> Workers:
+        """Return the workers that the user wants, or those that are faster on a CPU.
+
+        Args:
+            wanted: how many; None leaves it to a trial.
+        """
+        tried = candidates(wanted, self.backbone.device)
+        if len(tried) == 1:
+            return tried[0]
+        alone, several = tried
+        number = self._choice("workers", (alone.number, several.number), lambda: self._faster(alone, several))
+        return alone if number == alone.number else several
+
+    def batch_tokens(self, workers: Workers) -> int:
+        """Return the most tokens of a batch for `workers`."""
+        budgets = CPU_CANDIDATES if self.backbone.device.type == "cpu" else GPU_CANDIDATES
+        num_threads = torch.get_num_threads()
+        torch.set_num_threads(workers.num_threads)
+        try:
+            name = f"batch tokens of {workers.num_threads} threads"
+            return self._choice(name, budgets, lambda: fastest(budgets, self._seconds_of))
+        finally:
+            torch.set_num_threads(num_threads)
+
+    def _faster(self, alone: Workers, several: Workers) -> int:
+        """Return the number of the workers that take less time for a small batch each."""
+        seconds = [
+            seconds_of_batch(self.backbone, self._rows(TRIAL_TOKENS), workers, several.number)
+            for workers in (alone, several)
+        ]
+        return several.number if seconds[0] > WORTH_IT * seconds[1] else alone.number
+
+    def _seconds_of(self, num_tokens: int) -> float:
+        return seconds_of_batch(self.backbone, self._rows(num_tokens))
+
+    def _rows(self, num_tokens: int) -> TokenizedRows:
+        """Return rows of equal length with about so many tokens, at least one row."""
+        length = min(ROW_TOKENS, self.max_length)
+        num_rows = max(1, num_tokens // length)
+        return TokenizedRows(
+            token_ids=np.full(num_rows * length, self.token_id, np.int64),
+            lengths=np.full(num_rows, length, np.int64),
+            truncated=np.zeros(num_rows, np.bool_),
+        )
+
+    def _choice(self, name: str, allowed: tuple[int, ...], find: Callable[[], int]) -> int:
+        """Return what was chosen before, or else find it and write it down."""
+        key = f"{self.key} {_device_name(self.backbone.device)} torch-{torch.__version__} {name}"
+        remembered = _remembered(self.file).get(key)
+        # A release may try others than the one that wrote it down.
+        if remembered is not None and remembered in allowed:
+            return remembered
+        found = find()
+        _remember(self.file, key, found)
+        return found
 
 
 def fastest(candidates: tuple[int, ...], seconds_of: Callable[[int], float]) -> int:
@@ -76,29 +130,30 @@ def fastest(candidates: tuple[int, ...], seconds_of: Callable[[int], float]) -> 
     return best
 
 
-def seconds_of_batch(backbone: Backbone, num_rows: int, length: int, token_id: int) -> float:
+def seconds_of_batch(
+    backbone: Backbone, rows: TokenizedRows, workers: Workers = ALONE, num_batches: int = 1
+) -> float:
     """Return the seconds of the second run of a batch; infinity when it does not fit the device.
 
     Args:
         backbone: the loaded model.
-        num_rows: rows of the batch; fewer than 1 stand for 1.
-        length: tokens of each row.
-        token_id: what all tokens are.
+        rows: what is in the batch.
+        workers: who compute.
+        num_batches: how often they compute it in a run.
     """
-    num_rows = max(1, num_rows)
-    rows = TokenizedRows(
-        token_ids=np.full(num_rows * length, token_id, np.int64),
-        lengths=np.full(num_rows, length, np.int64),
-        truncated=np.zeros(num_rows, np.bool_),
-    )
-    batch = pack(rows, np.arange(num_rows))
+    every = np.arange(len(rows.lengths))
+    batch = pack(rows, every)
+    seconds = 0.0
     try:
-        _run(backbone, batch)  # the first run of a size pays for memory and kernels
-        started = time.perf_counter()
-        _run(backbone, batch)
+        # The first run of a size pays for memory and kernels.
+        for _ in range(2):
+            started = time.perf_counter()
+            for _ in workers.run(lambda _: _run(backbone, batch), [every] * num_batches):
+                pass
+            seconds = time.perf_counter() - started
     except torch.OutOfMemoryError:
         return float("inf")
-    return time.perf_counter() - started
+    return seconds
 
 
 def _run(backbone: Backbone, batch: PackedBatch) -> None:

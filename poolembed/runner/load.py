@@ -1,7 +1,5 @@
 """From the name of a model to a runner that is ready and checked."""
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 
@@ -9,7 +7,7 @@ from poolembed.config import ModelConfig, PoolerConfig
 from poolembed.errors import ModelError
 from poolembed.runner.assemble import assemble
 from poolembed.runner.backbone import Backbone
-from poolembed.runner.budget import choose_budget
+from poolembed.runner.budget import Trials
 from poolembed.runner.checkpoint import load_checkpoint, load_tokenizer
 from poolembed.runner.describe import describe_model
 from poolembed.runner.device import resolve_device, resolve_dtype
@@ -17,7 +15,6 @@ from poolembed.runner.head_check import check_head, own_logits
 from poolembed.runner.memory import keep_freed_memory
 from poolembed.runner.packed_linear import pack_linears, pays_here
 from poolembed.runner.packing import pack
-from poolembed.runner.parallel import resolve_workers, start_workers
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.self_check import random_rows, self_check
 from poolembed.runner.spec import ModelSpec
@@ -32,7 +29,7 @@ def load_runner(
     model: ModelConfig,
     pooler: PoolerConfig | None = None,
     batch_tokens: int | None = None,
-    workers: int | None = 1,
+    workers: int | None = None,
 ) -> PoolingRunner:
     """Find a model, read what it declares, load it and check how it can be run.
 
@@ -40,7 +37,7 @@ def load_runner(
         model: which model, where and in which precision.
         pooler: the user's changes to what the model declares.
         batch_tokens: most tokens of a batch; None finds the fastest by a short trial.
-        workers: processes that compute; 1 computes in this one with all threads, None finds the faster
+        workers: batches that are computed at once; 1 computes one with all threads, None finds the faster
             by a short trial.
 
     Returns:
@@ -65,11 +62,13 @@ def load_runner(
     check = self_check(backbone, rows)
     if pays_here(device):  # pragma: no cover - the machine decides
         pack_linears(backbone, pack(rows, np.arange(1)))
-    token_id = int(rows.token_ids[0])
-    workers = resolve_workers(workers, backbone, max_length=spec.max_length, token_id=token_id)
-    if batch_tokens is None:
-        key = f"{folder.name} {folder.revision} {dtype} {check.path}"
-        batch_tokens = choose_budget(backbone, key, max_length=spec.max_length, token_id=token_id)
+    trials = Trials(
+        backbone=backbone,
+        key=f"{folder.name} {folder.revision} {dtype} {check.path}",
+        max_length=spec.max_length,
+        token_id=int(rows.token_ids[0]),
+    )
+    chosen = trials.workers(workers)
     runner = PoolingRunner(
         spec=spec,
         folder=folder,
@@ -77,13 +76,12 @@ def load_runner(
         backbone=backbone,
         pooler=pooling,
         check=check,
-        batch_tokens=batch_tokens,
+        batch_tokens=trials.batch_tokens(chosen) if batch_tokens is None else batch_tokens,
+        workers=chosen,
     )
     if expected is not None:
         check_head(runner, rows, expected)
-    if workers == 1:
-        return runner
-    return replace(runner, workers=start_workers(workers, model, pooler, batch_tokens))
+    return runner
 
 
 def _has_own_logits(spec: ModelSpec) -> bool:

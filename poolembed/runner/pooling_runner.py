@@ -1,7 +1,9 @@
 """A loaded model as one object: tokens to pooled data."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +23,12 @@ from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack,
 from poolembed.runner.pooling_request import request
 from poolembed.runner.results import PooledRows, RowFailure
 from poolembed.runner.row_collector import RowCollector
+from poolembed.runner.seconds import Seconds
 from poolembed.runner.self_check import SelfCheck
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.tokenizers import Tokenizers
 from poolembed.runner.weights_hash import weights_hash
-from poolembed.runner.workers import Workers
+from poolembed.runner.workers import ALONE, Workers
 from poolembed.tasks import PoolingTask
 
 OnBatch = Callable[[int, int], None]
@@ -49,7 +52,8 @@ class PoolingRunner:
         pooler: hidden states to pooled data.
         check: verdict of the self-check.
         batch_tokens: most tokens of a batch.
-        workers: processes that compute the batches; None computes them in this one.
+        workers: how many batches are computed at once.
+        seconds: what computing has cost so far.
     """
 
     spec: ModelSpec
@@ -59,7 +63,8 @@ class PoolingRunner:
     pooler: Pooler
     check: SelfCheck
     batch_tokens: int
-    workers: Workers | None = None
+    workers: Workers = ALONE
+    seconds: Seconds = field(default_factory=Seconds)
 
     @property
     def dtype(self) -> str:
@@ -171,42 +176,38 @@ class PoolingRunner:
                 collector.failures[row] = RowFailure("only_prompt", "the prompt leaves no room for the text")
                 usable[row] = 0
         equal_lengths = self.backbone.path == "equal-length"
-        batches = plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths)
-        for rows in self._pool_batches(tokenized, batches, params, collector):
-            if on_batch is not None:
-                on_batch(len(rows), int(tokenized.lengths[rows].sum()))
+        batches = list(plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths))
+        compute = partial(self._pool_rows, tokenized, params=params, collector=collector)
+        with closing(self._computed(compute, batches, tokenized.lengths)) as computed:
+            for rows in computed:
+                if on_batch is not None:
+                    on_batch(len(rows), int(tokenized.lengths[rows].sum()))
+        self._retry_in_float32(tokenized, params, collector)
         return collector.finish()
 
-    def _pool_batches(
-        self,
-        tokenized: TokenizedRows,
-        batches: Iterator[IntArray],
-        params: PoolingParams,
-        collector: RowCollector,
-    ) -> Iterator[IntArray]:
-        """Compute batches here or in workers; yield the rows of each that is done."""
-        if self.workers is not None:
-            for rows, pooled in self.workers.pool(tokenized, batches, params):
-                collector.take(rows, pooled)
-                yield rows
-            return
-        for rows in batches:
-            self._pool_rows(tokenized, rows, params, collector)
-            yield rows
-        self._retry_in_float32(tokenized, params, collector)
+    def _computed(
+        self, compute: Callable[[IntArray], None], batches: Sequence[IntArray], lengths: IntArray
+    ) -> Generator[IntArray]:
+        """Compute batches; yield the rows of each that is done."""
+        # A row over the budget comes first, has all cores, and may switch the model's attention for a while.
+        num_alone = sum(int(lengths[rows].sum()) > self.batch_tokens for rows in batches)
+        yield from ALONE.run(compute, batches[:num_alone])
+        yield from self.workers.run(compute, batches[num_alone:])
 
     def _pool_rows(
-        self, tokenized: TokenizedRows, rows: IntArray, params: PoolingParams, collector: RowCollector
+        self, tokenized: TokenizedRows, rows: IntArray, *, params: PoolingParams, collector: RowCollector
     ) -> None:
         """Compute one batch, in halves where the device has no room for it."""
         batch = pack(tokenized, rows)
         kept = None if batch.kept is None else torch.from_numpy(batch.kept).split(batch.lengths.tolist())
         try:
-            collector.place(rows, self._pool_batch(batch, params), kept)
+            output = self._pool_batch(batch, params)
+            with self.seconds.of_pooling():
+                collector.place(rows, output, kept)
         except torch.OutOfMemoryError:
             if len(rows) > 1:
                 for half in np.array_split(rows, 2):
-                    self._pool_rows(tokenized, half, params, collector)
+                    self._pool_rows(tokenized, half, params=params, collector=collector)
                 return
             message = f"{batch.num_tokens} tokens do not fit the memory of {self.backbone.device}"
             collector.failures[int(rows[0])] = RowFailure("too_large", message)
@@ -215,7 +216,7 @@ class PoolingRunner:
         if len(batch.rows) == 1 and batch.num_tokens > self.batch_tokens and self._takes_pieces(params):
             return self._pool_in_pieces(batch, params)
         hidden_states = self.backbone.forward(batch)
-        with torch.inference_mode():
+        with torch.inference_mode(), self.seconds.of_pooling():
             output: PoolerOutput = self.pooler(hidden_states, self._metadata(batch, params))
         return output
 
@@ -230,7 +231,7 @@ class PoolingRunner:
         for hidden_states in self.backbone.forward_in_pieces(batch, self.batch_tokens):
             num_done += len(hidden_states)
             metadata = self._metadata(batch, params, states, piece=(len(hidden_states), num_done))
-            with torch.inference_mode():
+            with torch.inference_mode(), self.seconds.of_pooling():
                 output = self.pooler(hidden_states, metadata)
         return output
 
@@ -277,7 +278,7 @@ class PoolingRunner:
             model.float()
             for row in failed:
                 del collector.failures[row]
-                self._pool_rows(tokenized, np.asarray([row]), params, collector)
+                self._pool_rows(tokenized, np.asarray([row]), params=params, collector=collector)
         except torch.OutOfMemoryError:
             # Only the weights get here, not a row: without room for them the rows stay failures.
             return

@@ -1,203 +1,95 @@
-"""Several processes that pool the batches of one runner, each with its own share of the cores.
+"""Threads that compute batches side by side, each with its own share of the cores.
 
-Weights that are stored as safetensors, in the precision that they are used in, are in memory once: every
-process maps the same file. A process that dies is replaced, and the batch it had in hand is given out
-once more.
+They share one model. While a product runs, torch lets other threads of Python go on, so that on a CPU two
+workers of one thread are faster than one of two: nothing waits for the slower half of every small step. On a
+GPU one worker prepares the next batch while another waits for the results of the last.
 """
 
-import multiprocessing
-import signal
-import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 
-from poolembed import errors
-from poolembed.config import PoolingParams
-from poolembed.errors import PoolembedError
-from poolembed.runner.packing import IntArray, TokenizedRows
-from poolembed.runner.results import PooledRows
-from poolembed.runner.worker import WorkerConfig, WorkerFailure, serve
+import torch
 
-Target = Callable[[Connection, WorkerConfig], None]
+from poolembed.runner.packing import IntArray
 
-# Batches that a worker has: the one in hand, and one more so that it never waits for the next.
-TASKS_AT_WORKER = 2
+# More of them would wait for Python, which one thread at a time may run.
+MOST_WORKERS = 8
 
-# How often a batch may be in the hands of a worker that dies.
-MAX_DEATHS = 2
-
-END_S = 10.0
+GPU_WORKERS = 2
 
 
-class WorkerError(RuntimeError):
-    """A worker met an error that is a bug; its traceback is in the message."""
-
-
+@dataclass(frozen=True, slots=True)
 class Workers:
-    """A fixed number of worker processes, started at once and ended with this object.
+    """How many batches are computed at once, and with how many threads each.
 
-    Args:
-        config: what each of them loads.
-        num_workers: how many there are, at least 1.
-        target: what each process runs; it answers tasks as `serve` does.
+    Attributes:
+        number: of workers; one computes in the thread that calls, with the threads that it has.
+        num_threads: threads of torch of each of several.
     """
 
-    def __init__(self, config: WorkerConfig, num_workers: int, target: Target = serve) -> None:
-        self.num_workers = num_workers
-        self._new_worker = partial(_Worker.start, target, config)
-        self._workers: list[_Worker] = []
-        self._finalizer = weakref.finalize(self, _end, self._workers)
-        self._start()
+    number: int = 1
+    num_threads: int = 1
 
-    @property
-    def process_ids(self) -> list[int]:
-        """Ids of the processes that are there."""
-        return [worker.process.pid or 0 for worker in self._workers]
-
-    def pool(
-        self, tokenized: TokenizedRows, batches: Iterable[IntArray], params: PoolingParams
-    ) -> Iterator[tuple[IntArray, PooledRows]]:
-        """Pool the rows of a chunk.
+    def run(self, compute: Callable[[IntArray], None], batches: Iterable[IntArray]) -> Generator[IntArray]:
+        """Compute batches; each is taken from `batches` shortly before its turn.
 
         Args:
-            tokenized: the chunk's tokens.
+            compute: computes the rows of a batch; with several workers in several threads at once.
             batches: the row numbers of each batch.
-            params: what is computed, the same for every row.
 
         Yields:
-            The row numbers of a batch, and its results in their order, as batches are finished.
+            The row numbers of each batch that is done, as they are done.
 
         Raises:
-            PoolembedError: what a worker raised, or a batch whose worker died repeatedly.
-            WorkerError: what a worker raised that is no PoolembedError.
+            Exception: whatever `compute` raises first; batches in hand are finished, no other begins.
         """
-        self._start()
-        finished = False
+        if self.number == 1:
+            for rows in batches:
+                compute(rows)
+                yield rows
+            return
+        executor = ThreadPoolExecutor(
+            self.number, "poolembed-worker", torch.set_num_threads, (self.num_threads,)
+        )
+        running: dict[Future[None], IntArray] = {}
         try:
-            yield from self._run(_Todo(tokenized, iter(batches), params))
-            finished = True
+            for rows in batches:
+                running[executor.submit(compute, rows)] = rows
+                # One more for each worker is at hand, so that none waits for the next.
+                if len(running) >= 2 * self.number:
+                    yield from _done(running)
+            while running:
+                yield from _done(running)
         finally:
-            if not finished:
-                self.close()
-
-    def close(self) -> None:
-        """End the processes; the next call of `pool` starts new ones."""
-        _end(self._workers)
-
-    def _start(self) -> None:
-        while len(self._workers) < self.num_workers:
-            self._workers.append(self._new_worker())
-
-    def _run(self, todo: "_Todo") -> Iterator[tuple[IntArray, PooledRows]]:
-        while True:
-            for worker in self._workers:
-                self._fill(worker, todo)
-            by_connection = {worker.connection: worker for worker in self._workers if worker.batches}
-            if not by_connection:
-                return
-            for ready in wait(list(by_connection)):
-                assert isinstance(ready, Connection)
-                worker = by_connection[ready]
-                try:
-                    answer = ready.recv()
-                except (EOFError, OSError):
-                    self._replace(worker, todo)
-                    continue
-                if isinstance(answer, WorkerFailure):
-                    raise _raised(answer)
-                yield worker.batches.popleft().rows, answer
-
-    def _fill(self, worker: "_Worker", todo: "_Todo") -> None:
-        while len(worker.batches) < TASKS_AT_WORKER and (batch := todo.next()) is not None:
-            worker.batches.append(batch)
-            try:
-                worker.connection.send((todo.tokenized.take(batch.rows), todo.params))
-            except OSError:
-                return  # it is dead, which its connection tells whoever waits for it
-
-    def _replace(self, dead: "_Worker", todo: "_Todo") -> None:
-        in_hand = dead.batches[0]
-        in_hand.num_deaths += 1
-        if in_hand.num_deaths >= MAX_DEATHS:
-            raise PoolembedError(
-                f"{in_hand.num_deaths} worker processes died on the same batch of {len(in_hand.rows)} rows: "
-                f"{dead.cause()}",
-                "where memory was short, use fewer --workers or a smaller --batch-tokens",
-            )
-        todo.again.extend(dead.batches)
-        self._workers[self._workers.index(dead)] = self._new_worker()
-        _end([dead])
+            executor.shutdown(cancel_futures=True)
+            # A number that is set in one thread is also that of threads yet to come.
+            torch.set_num_threads(torch.get_num_threads())
 
 
-@dataclass(slots=True)
-class _Batch:
-    rows: IntArray
-    num_deaths: int = 0
+ALONE = Workers()
 
 
-@dataclass(slots=True)
-class _Todo:
-    """The batches of a chunk that no worker has yet."""
+def candidates(wanted: int | None, device: torch.device) -> tuple[Workers, ...]:
+    """Return the workers among which a trial decides: all threads in one, first, or spread over several.
 
-    tokenized: TokenizedRows
-    batches: Iterator[IntArray]
-    params: PoolingParams
-    again: deque[_Batch] = field(default_factory=deque)
-
-    def next(self) -> _Batch | None:
-        """Return the next batch, None when there is none left."""
-        if self.again:
-            return self.again.popleft()
-        rows = next(self.batches, None)
-        return None if rows is None else _Batch(rows)
-
-
-@dataclass(slots=True, eq=False)
-class _Worker:
-    """A process, the way to it, and what it has been sent and not answered, in order."""
-
-    process: BaseProcess
-    connection: Connection
-    batches: deque[_Batch] = field(default_factory=deque)
-
-    @classmethod
-    def start(cls, target: Target, config: WorkerConfig) -> "_Worker":
-        """Start a process that loads the model."""
-        # Not forked: a copy of a process that has used threads may hang in the first lock it meets.
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=target, args=(theirs, config), name="poolembed-worker", daemon=True)
-        process.start()
-        theirs.close()  # so that the way ends where either process does
-        return cls(process, ours)
-
-    def cause(self) -> str:
-        """Say how the process ended."""
-        self.process.join(END_S)
-        code = self.process.exitcode
-        if code is None or code >= 0:
-            return f"exit code {code}"
-        return f"killed by {signal.Signals(-code).name}"
+    Args:
+        wanted: how many the user asked for; None leaves it open.
+        device: where the model runs.
+    """
+    num_threads = torch.get_num_threads()
+    if device.type != "cpu":
+        return (Workers(GPU_WORKERS if wanted is None else wanted, num_threads),)
+    if wanted is not None:
+        return (Workers(wanted, max(1, num_threads // wanted)),)
+    number = min(num_threads, MOST_WORKERS)
+    alone = Workers(1, num_threads)
+    return (alone,) if number == 1 else (alone, Workers(number, num_threads // number))
 
 
-def _end(workers: list[_Worker]) -> None:
-    for worker in workers:
-        worker.connection.close()
-        worker.process.terminate()
-    for worker in workers:
-        worker.process.join(END_S)
-        worker.process.close()
-    workers.clear()
-
-
-def _raised(failure: WorkerFailure) -> Exception:
-    """Return the exception that a worker's record stands for."""
-    kind = getattr(errors, failure.kind, None)
-    if isinstance(kind, type) and issubclass(kind, PoolembedError):
-        error: PoolembedError = kind(failure.message, failure.hint)
-        return error
-    return WorkerError(f"{failure.kind} in a worker: {failure.message}\n{failure.details}")
+def _done(running: dict[Future[None], IntArray]) -> Generator[IntArray]:
+    """Wait for some batch; forget what is done and yield its rows."""
+    for future in wait(running, return_when=FIRST_COMPLETED).done:
+        rows = running.pop(future)
+        future.result()
+        yield rows

@@ -43,6 +43,7 @@ def summary_of(**changes):
         "read_s": 0.25,
         "tokenize_s": 0.5,
         "forward_s": 1.75,
+        "pool_s": 0.125,
         "write_s": 0.5,
         "wait_s": 0.125,
     }
@@ -123,9 +124,9 @@ def test_quiet_says_nothing(watch, stream, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_the_summary_tells_how_many_processes_computed():
+def test_the_summary_tells_how_many_workers_computed():
     assert "org/model on cpu, float32" in summary_of().lines()[1]
-    assert "org/model on cpu (2 processes), float32" in summary_of(workers=2).lines()[1]
+    assert "org/model on cpu (2 workers), float32" in summary_of(workers=2).lines()[1]
 
 
 @pytest.mark.parametrize("quiet", [True, False])
@@ -154,6 +155,7 @@ def test_json_is_one_line_on_standard_output_and_the_rest_stays_on_standard_erro
         "read_s": 0.25,
         "tokenize_s": 0.5,
         "forward_s": 1.75,
+        "pool_s": 0.125,
         "write_s": 0.5,
         "wait_s": 0.125,
         "num_shared": 0,

@@ -1,4 +1,4 @@
-"""`--workers`: more processes, the same output."""
+"""`--workers`: more batches at once, the same output."""
 
 import json
 
@@ -17,7 +17,7 @@ def embed(poolembed, corpus, models):
     return call
 
 
-def test_two_workers_write_what_one_process_writes(embed):
+def test_two_workers_write_what_one_writes(embed):
     alone = embed("--workers", "1")
     assert json.loads(alone.stdout)["workers"] == 1
     expected = vectors(table_of(alone))
@@ -36,7 +36,7 @@ def test_the_number_can_be_left_to_a_trial(embed):
     ("value", "message"),
     [("many", "'many' is neither a number nor auto"), ("0", "must be at least 1, got 0")],
 )
-def test_what_is_no_number_of_processes_is_refused(embed, value, message):
+def test_what_is_no_number_is_refused(embed, value, message):
     result = embed("--workers", value)
     assert result.exit_code == 2
     assert message in result.stderr

@@ -27,6 +27,7 @@ def summary(**changes):
         "read_s": 0.0,
         "tokenize_s": 0.0,
         "forward_s": 2.0,
+        "pool_s": 0.125,
         "write_s": 0.0,
         "wait_s": 0.0,
     }

@@ -1,13 +1,15 @@
-"""The budget of tokens: the fastest by a trial that ends in time, and is held once."""
+"""Workers and tokens of a batch: the fastest by trials that end in time, and are held once."""
 
 import itertools
 import json
+from typing import ClassVar
 
 import pytest
 import torch
 
 from poolembed.runner.backbone import Backbone
-from poolembed.runner.budget import CPU_CANDIDATES, TRIAL_S, choose_budget, fastest
+from poolembed.runner.budget import CPU_CANDIDATES, TRIAL_S, Trials, fastest
+from poolembed.runner.workers import ALONE, Workers
 from tests.runner.tiny import tiny
 
 
@@ -81,8 +83,24 @@ def backbone_with():
     return make
 
 
+def trials(backbone, file, key="model", max_length=64):
+    return Trials(backbone=backbone, key=key, max_length=max_length, token_id=5, file=file)
+
+
 def choose(backbone, file, key="model"):
-    return choose_budget(backbone, key, max_length=64, token_id=5, file=file)
+    return trials(backbone, file, key).batch_tokens(ALONE)
+
+
+KEY = f"model cpu 1 threads torch-{torch.__version__} batch tokens of 1 threads"
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Compute with one thread, whatever the machine has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def test_a_choice_is_one_of_the_candidates_and_is_not_tried_again(backbone_with, tmp_path):
@@ -109,7 +127,7 @@ def test_a_choice_names_device_threads_and_torch(backbone_with, tmp_path):
     file = tmp_path / "budgets.json"
     choose(backbone_with(room=1100), file)
     (key,) = json.loads(file.read_text("utf-8"))
-    assert key == f"model cpu {torch.get_num_threads()} threads torch-{torch.__version__}"
+    assert key == KEY
 
 
 @pytest.mark.parametrize(
@@ -117,11 +135,10 @@ def test_a_choice_names_device_threads_and_torch(backbone_with, tmp_path):
 )
 def test_a_damaged_memory_is_written_anew(backbone_with, tmp_path, content):
     file = tmp_path / "budgets.json"
-    key = f"model cpu {torch.get_num_threads()} threads torch-{torch.__version__}"
-    file.write_text(content.replace("KEY", key), "utf-8")
+    file.write_text(content.replace("KEY", KEY), "utf-8")
     budget = choose(backbone_with(room=1100), file)
     assert budget == 1024
-    assert json.loads(file.read_text("utf-8")) == {key: 1024}
+    assert json.loads(file.read_text("utf-8")) == {KEY: 1024}
 
 
 def test_a_memory_that_cannot_be_written_is_no_error(backbone_with, tmp_path):
@@ -138,4 +155,67 @@ def test_rows_are_no_longer_than_the_model_takes(tmp_path):
             return super().forward(batch)
 
     backbone = Strict(tiny("Bert"), torch.device("cpu"))
-    assert choose_budget(backbone, "m", max_length=40, token_id=5, file=tmp_path / "b") in CPU_CANDIDATES
+    assert trials(backbone, tmp_path / "b", max_length=40).batch_tokens(ALONE) in CPU_CANDIDATES
+
+
+class Paced(Backbone):
+    """Takes so many seconds for a batch by the threads that compute it, on a clock of its own."""
+
+    __slots__ = ()
+    seconds: ClassVar[dict[int, float]] = {}
+    clock = 0.0
+
+    def forward(self, batch):
+        type(self).clock += self.seconds[torch.get_num_threads()]
+        return torch.zeros(1)
+
+
+@pytest.fixture
+def paced(monkeypatch):
+    """A model for which a batch takes so many seconds with one thread, and with all two."""
+    numbers = itertools.count()
+
+    def make(with_one, with_two):
+        kind = type(
+            f"Paced{next(numbers)}", (Paced,), {"seconds": {1: with_one, 2: with_two}, "__slots__": ()}
+        )
+        monkeypatch.setattr("poolembed.runner.budget.time.perf_counter", lambda: kind.clock)
+        torch.set_num_threads(2)
+        return kind(tiny("Bert"), torch.device("cpu"))
+
+    return make
+
+
+# On this clock two threads do not go at the same time, so that two workers take two batches' time.
+@pytest.mark.parametrize(("with_one", "with_two", "number"), [(1.0, 1.2, 2), (1.0, 1.0, 1), (1.0, 0.5, 1)])
+def test_several_workers_must_be_faster(paced, tmp_path, with_one, with_two, number):
+    model = paced(with_one, with_two)
+    file = tmp_path / "budgets.json"
+    assert trials(model, file).workers(None) == Workers(number, 3 - number)
+    assert torch.get_num_threads() == 2
+    assert list(json.loads(file.read_text("utf-8")).values()) == [number]
+    other = paced(1.0, 0.5)
+    assert trials(other, file).workers(None).number == number
+    assert type(other).clock == 0
+
+
+def test_a_number_that_was_asked_for_is_not_tried(paced, tmp_path):
+    model = paced(1.0, 0.5)
+    assert trials(model, tmp_path / "b").workers(2) == Workers(2, 1)
+    assert type(model).clock == 0
+
+
+def test_a_budget_is_tried_with_the_threads_of_one_worker(paced, tmp_path):
+    class Seen(Paced):
+        __slots__ = ()
+        threads: ClassVar[set[int]] = set()
+
+        def forward(self, batch):
+            self.threads.add(torch.get_num_threads())
+            return torch.zeros(1)
+
+    torch.set_num_threads(4)
+    backbone = Seen(tiny("Bert"), torch.device("cpu"))
+    assert trials(backbone, tmp_path / "b").batch_tokens(Workers(2, 2)) in CPU_CANDIDATES
+    assert Seen.threads == {2}
+    assert torch.get_num_threads() == 4

@@ -1,193 +1,164 @@
-"""Worker processes compute the same, are replaced when they die, and never outlive who started them."""
+"""Batches computed side by side: the same results, so many at once and no more, and an end when asked."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import threading
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from poolembed.config import ModelConfig, PoolerConfig, PoolingParams
-from poolembed.errors import CapacityError, ModelError, PoolembedError
+from poolembed.config import ModelConfig
 from poolembed.runner import load_runner
-from poolembed.runner.worker import WorkerConfig
-from poolembed.runner.workers import WorkerError, Workers
-from tests.runner import fake_workers
-from tests.runner.backbones import rows_of
+from poolembed.runner.workers import GPU_WORKERS, MOST_WORKERS, Workers, candidates
 
-BATCHES = [np.asarray(rows) for rows in ([2, 0], [1], [3, 4], [5])]
-ROWS = rows_of((10,), (11, 1), (12, 1, 1), (13,), (14,), (15,))
+TEXTS = ["a", "one two three", "four five six seven", "", "eight", "nine " * 40, "ten eleven"] * 9
+BATCHES = [np.asarray([number]) for number in range(20)]
+CPU = torch.device("cpu")
 
-
-def config_of(model):
-    return WorkerConfig(model=ModelConfig(model=str(model)), pooler=None, batch_tokens=64, num_threads=1)
+# Long enough for a thread on a busy machine; nothing waits this long when all is well.
+PATIENCE_S = 60.0
 
 
-def firsts(workers):
-    found = {}
-    for rows, pooled in workers.pool(ROWS, BATCHES, PoolingParams(task="embed")):
-        found |= dict(zip(rows.tolist(), pooled.values[:, 0].tolist(), strict=True))
-    return found
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("poolembed-worker")]
 
 
-EXPECTED = {row: 10.0 + row for row in range(6)}
+def numbers(done):
+    return sorted(int(rows[0]) for rows in done)
 
 
-def is_gone(process_id):
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return True
-    stat = Path(f"/proc/{process_id}/stat").read_text()
-    return stat.rpartition(")")[2].split()[0] == "Z"
+@pytest.fixture
+def num_threads():
+    """Set the number of torch's threads for the length of a test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
 
 
-def wait_until_gone(process_ids, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not all(is_gone(process_id) for process_id in process_ids):
-        assert time.monotonic() < deadline, f"{process_ids} are still there"
-        time.sleep(0.05)
-
-
-@pytest.fixture(scope="module")
-def parallel_runner(models):
-    """A runner with two workers, and the same one without."""
-    model = ModelConfig(model=str(models / "bert-mean"), device="cpu")
-    runner = load_runner(model, None, 64, 2)
-    yield runner, replace(runner, workers=None)
-    runner.workers.close()
-
-
-TEXTS = ["a", "one two three", "four five six seven", "", "eight", "nine " * 40, "ten eleven"] * 3
-
-
+@pytest.mark.parametrize("family", ["bert-mean", "qwen3-last", "mpnet-mean"])
 @pytest.mark.parametrize("task", ["embed", "token_embed"])
-def test_results_are_those_of_one_process(parallel_runner, task):
-    parallel, alone = parallel_runner
+def test_results_are_those_of_one_worker(models, family, task):
+    model = ModelConfig(model=str(models / family), device="cpu")
+    alone = load_runner(model, None, 48, 1)
+    several = replace(alone, workers=Workers(3, 1))
     tokenized = alone.tokenizers.texts("")(TEXTS)
     told = []
-    found = parallel.pool(tokenized, parallel.params(task), lambda *counts: told.append(counts))
+    found = several.pool(tokenized, several.params(task), lambda *counts: told.append(counts))
     expected = alone.pool(tokenized, alone.params(task))
-    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-6)
+    assert np.array_equal(found.values, expected.values)
     assert found.failures == expected.failures
     assert np.array_equal(found.lengths, expected.lengths)
-    assert np.sum(told, axis=0)[1] == tokenized.lengths.sum()
+    assert np.sum(told, axis=0).tolist() == [np.count_nonzero(tokenized.lengths), tokenized.lengths.sum()]
 
 
-def test_ctrl_c_does_not_end_a_worker(parallel_runner):
-    parallel, alone = parallel_runner
-    tokenized = alone.tokenizers.texts("")(TEXTS)
-    parallel.pool(tokenized, parallel.params("embed"))
-    before = parallel.workers.process_ids
-    for process_id in before:
-        os.kill(process_id, signal.SIGINT)
-    parallel.pool(tokenized, parallel.params("embed"))
-    assert parallel.workers.process_ids == before
+def test_a_row_that_is_computed_in_pieces_meets_no_other_batch(models):
+    model = ModelConfig(model=str(models / "qwen3-last"), device="cpu")
+    runner = replace(load_runner(model, None, 8, 1), workers=Workers(4, 1))
+    texts = ["one two three", "nine " * 40, "a"] * 6
+    together = runner.pool(runner.tokenizers.texts("")(texts), runner.params("embed")).values
+    for text, vector in zip(texts, together, strict=True):
+        one = replace(runner, workers=Workers(), batch_tokens=512)
+        single = one.pool(one.tokenizers.texts("")([text]), one.params("embed")).values[0]
+        np.testing.assert_allclose(vector, single, rtol=0, atol=1e-5)
 
 
-def test_a_killed_worker_is_replaced(parallel_runner):
-    parallel, alone = parallel_runner
-    tokenized = alone.tokenizers.texts("")(TEXTS)
-    before = parallel.workers.process_ids
-    os.kill(before[0], signal.SIGKILL)
-    found = parallel.pool(tokenized, parallel.params("embed"))
-    assert np.abs(found.values - alone.pool(tokenized, alone.params("embed")).values).max() < 1e-6
-    after = parallel.workers.process_ids
-    assert len(after) == 2
-    assert before[0] not in after
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_every_batch_is_computed_once(number):
+    computed = []
+    done = list(Workers(number).run(computed.append, BATCHES))
+    assert numbers(done) == numbers(computed) == list(range(20))
+    assert threads() == []
 
 
-def test_a_model_that_a_worker_cannot_load_is_told_as_such(tmp_path):
-    workers = Workers(config_of(tmp_path), 1)
-    with pytest.raises(ModelError, match=r"config\.json"):
-        firsts(workers)
+def test_as_many_are_computed_at_once_as_there_are_workers():
+    # Passes only when three meet in it, and breaks when a fourth comes before they have left.
+    meeting = threading.Barrier(3, timeout=PATIENCE_S)
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def compute(_):
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        meeting.wait()
+        with lock:
+            inside -= 1
+
+    assert numbers(Workers(3).run(compute, BATCHES[:18])) == list(range(18))
+    assert most == 3
 
 
-def test_the_users_pooler_reaches_the_workers(models):
-    model = ModelConfig(model=str(models / "bert-mean"), device="cpu")
-    pooler = PoolerConfig(pooling_type="CLS")
-    runner = load_runner(model, pooler, 64, 1)
-    config = WorkerConfig(model=model, pooler=pooler, batch_tokens=64, num_threads=1)
-    parallel = replace(runner, workers=Workers(config, 1))
-    tokenized = runner.tokenizers.texts("")(["one two three"])
-    params = runner.params("embed")
-    np.testing.assert_allclose(
-        parallel.pool(tokenized, params).values, runner.pool(tokenized, params).values, rtol=0, atol=1e-6
-    )
-    parallel.workers.close()
-
-
-def test_batches_come_with_their_rows(tmp_path):
-    assert firsts(Workers(config_of(tmp_path), 2, fake_workers.answers)) == EXPECTED
-
-
-def test_a_batch_whose_worker_died_is_given_out_once_more(tmp_path):
-    assert firsts(Workers(config_of(tmp_path / "died"), 1, fake_workers.dies_once)) == EXPECTED
-    assert (tmp_path / "died").exists()
-
-
-@pytest.mark.parametrize(("target", "cause"), [("dies", "killed by SIGKILL"), ("exits", "exit code 3")])
-def test_a_batch_that_ends_every_worker_is_an_error(tmp_path, target, cause):
-    workers = Workers(config_of(tmp_path), 2, getattr(fake_workers, target))
-    with pytest.raises(PoolembedError, match=f"2 worker processes died on the same batch.*{cause}"):
-        firsts(workers)
-
-
-def test_an_error_of_a_worker_keeps_its_kind_and_its_hint(tmp_path):
-    workers = Workers(config_of(tmp_path), 2, fake_workers.fails)
-    with pytest.raises(CapacityError, match="row 7") as caught:
-        firsts(workers)
-    assert caught.value.hint == "cut it"
-    assert workers.process_ids == []
-
-
-def test_a_bug_in_a_worker_comes_with_its_traceback(tmp_path):
-    workers = Workers(config_of(tmp_path), 1, fake_workers.has_a_bug)
-    with pytest.raises(WorkerError, match=r"OnlyHereError in a worker: a lemma was wrong\nTraceback"):
-        firsts(workers)
-
-
-def test_after_results_that_nobody_took_the_next_are_the_right_ones(tmp_path):
-    workers = Workers(config_of(tmp_path), 2, fake_workers.answers)
-    results = workers.pool(ROWS, BATCHES, PoolingParams(task="embed"))
+def test_batches_are_taken_shortly_before_their_turn():
+    taken = []
+    batches = (taken.append(batch) or batch for batch in BATCHES)
+    results = Workers(2).run(lambda _: None, batches)
     next(results)
+    assert len(taken) <= 4
     results.close()
-    assert firsts(workers) == EXPECTED
+    assert len(taken) <= 4
+    assert threads() == []
 
 
-def test_processes_end_with_their_owner(tmp_path):
-    workers = Workers(config_of(tmp_path), 2, fake_workers.answers)
-    process_ids = workers.process_ids
-    del workers
-    wait_until_gone(process_ids, seconds=0)
+def test_an_error_ends_the_run_and_no_batch_begins_after_it():
+    begun = []
+
+    def compute(rows):
+        begun.append(rows)
+        if rows[0] == 3:
+            raise ValueError("batch 3")
+
+    with pytest.raises(ValueError, match="batch 3"):
+        list(Workers(2).run(compute, BATCHES))
+    assert len(begun) <= 3 + 4
+    assert threads() == []
 
 
-PARENT = """
-import sys, time
-from poolembed.config import ModelConfig
-from poolembed.runner.worker import WorkerConfig
-from poolembed.runner.workers import Workers
+def test_what_a_listener_raises_ends_the_run(models):
+    model = ModelConfig(model=str(models / "bert-mean"), device="cpu")
+    runner = replace(load_runner(model, None, 16, 1), workers=Workers(2, 1))
+    told = []
 
-if __name__ == "__main__":
-    model = ModelConfig(model=sys.argv[1])
-    workers = Workers(WorkerConfig(model=model, pooler=None, batch_tokens=64, num_threads=1), 2)
-    print(*workers.process_ids, flush=True)
-    time.sleep(600)
-"""
+    def stop(*counts):
+        told.append(counts)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.pool(runner.tokenizers.texts("")(TEXTS), runner.params("embed"), stop)
+    assert len(told) == 1
+    assert threads() == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_no_worker_outlives_a_killed_parent(models, tmp_path):
-    script = tmp_path / "parent.py"
-    script.write_text(PARENT)
-    command = [sys.executable, script, models / "bert-mean"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as parent:
-        process_ids = [int(process_id) for process_id in parent.stdout.readline().split()]
-        assert len(process_ids) == 2
-        parent.kill()
-    wait_until_gone(process_ids)
+def test_each_worker_has_its_threads_and_the_others_keep_theirs(num_threads):
+    num_threads(3)
+    seen = []
+    list(Workers(2, 1).run(lambda _: seen.append(torch.get_num_threads()), BATCHES[:4]))
+    assert seen == [1] * 4
+    assert torch.get_num_threads() == 3
+    later = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+    later.start()
+    later.join(PATIENCE_S)
+    assert seen[-1] == 3
+
+
+def test_what_was_asked_for_is_taken(num_threads):
+    num_threads(4)
+    assert candidates(3, CPU) == (Workers(3, 1),)
+    assert candidates(2, CPU) == (Workers(2, 2),)
+    assert candidates(9, CPU) == (Workers(9, 1),)
+    assert candidates(1, torch.device("cuda")) == (Workers(1, 4),)
+
+
+@pytest.mark.parametrize(("threads", "several"), [(2, (2, 1)), (8, (8, 1)), (64, (MOST_WORKERS, 8))])
+def test_a_cpu_has_one_worker_or_several_of_few_threads(num_threads, threads, several):
+    num_threads(threads)
+    assert candidates(None, CPU) == (Workers(1, threads), Workers(*several))
+
+
+def test_one_thread_is_one_worker(num_threads):
+    num_threads(1)
+    assert candidates(None, CPU) == (Workers(1, 1),)
+
+
+def test_a_gpu_has_a_batch_in_hand_and_the_next_ready():
+    (workers,) = candidates(None, torch.device("cuda", 0))
+    assert workers.number == GPU_WORKERS
