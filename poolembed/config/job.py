@@ -12,10 +12,10 @@ from poolembed.errors import ConfigError
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 Device = str
-DType = Literal["auto", "float32", "bfloat16", "float16"]
+DType = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 OutputFormat = Literal["parquet", "arrow", "jsonl", "jsonl.gz", "npy", "trec"]
 
-DTYPES: tuple[DType, ...] = ("auto", "float32", "bfloat16", "float16")
+DTYPES: tuple[DType, ...] = ("auto", "float32", "bfloat16", "float16", "int8")
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("parquet", "arrow", "jsonl", "jsonl.gz", "npy", "trec")
 
 

@@ -26,7 +26,7 @@ from poolembed.pipeline.template import Template
 RESULTS_REVISION = "1"
 """Raised when a release gives other numbers for the same settings, so that outputs are never mixed."""
 
-_NOT_DECIDING = frozenset(("model", "device", "attention", "self_check"))
+_NOT_DECIDING = frozenset(("model", "device", "attention", "int8_cosine", "self_check"))
 """What is recorded of a run and decides no result beyond rounding; `revision` tells models apart."""
 
 
@@ -97,6 +97,7 @@ def run_job(job: JobConfig, progress: Progress, stop: StopRequest | None = None)
         model=runner.folder.name,
         device=str(runner.backbone.device),
         dtype=runner.dtype,
+        int8_cosine=runner.int8_cosine,
         workers=runner.workers.number,
         attention=runner.check.path,
         self_check=runner.check.max_difference,

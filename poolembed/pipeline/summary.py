@@ -19,6 +19,7 @@ class RunSummary:
         model: the model as the user named it.
         device: where it ran.
         dtype: precision of the transformer.
+        int8_cosine: mean cosine between hidden states with and without eight bits; None without them.
         workers: batches that were computed at once.
         attention: path that the self-check chose.
         self_check: largest relative difference that the self-check saw; None where packing did not run.
@@ -46,6 +47,7 @@ class RunSummary:
     model: str
     device: str
     dtype: str
+    int8_cosine: float | None
     workers: int
     attention: str
     self_check: float | None
@@ -98,10 +100,11 @@ class RunSummary:
             if number:
                 counts += f", {number:,} {word}"
         verdict = "" if self.self_check is None else f" (self-check {self.self_check:.0e})"
+        drift = "" if self.int8_cosine is None else f" (cosine {self.int8_cosine:.4f} to float32)"
         where = self.device if self.workers == 1 else f"{self.device} ({self.workers} workers)"
         return [
             f"{counts} in {self.run_s:,.1f} s ({rate}), after {self.load_s:,.1f} s of loading",
-            f"{self.model} on {where}, {self.dtype}, {self.attention}{verdict}",
+            f"{self.model} on {where}, {self.dtype}{drift}, {self.attention}{verdict}",
             *_shown(self.outputs),
         ]
 

@@ -8,7 +8,13 @@ from poolembed.errors import ConfigError
 # Activations of these models leave the range of float16; their authors refuse it.
 NEVER_FLOAT16 = ("gemma2", "gemma3", "gemma3_text", "glm4")
 
-_BY_NAME = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+# Layers of eight bits are made of a model in float32.
+_BY_NAME = {
+    "int8": torch.float32,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
 
 
 def resolve_device(name: str) -> torch.device:
@@ -42,7 +48,7 @@ def resolve_dtype(name: DType, *, device: torch.device, stored: torch.dtype, mod
     half precision on a GPU.
 
     Args:
-        name: `auto`, `float32`, `bfloat16` or `float16`.
+        name: `auto`, `float32`, `bfloat16`, `float16` or `int8`.
         device: where the model runs.
         stored: precision of the checkpoint's weights.
         model_type: the checkpoint's `model_type`.
@@ -50,6 +56,8 @@ def resolve_dtype(name: DType, *, device: torch.device, stored: torch.dtype, mod
     Raises:
         ConfigError: the model cannot run in the precision asked for.
     """
+    if name == "int8" and device.type != "cpu":
+        raise ConfigError(f"--dtype int8 is for the CPU, not for {device}", "use --dtype bfloat16")
     if name != "auto":
         dtype = _BY_NAME[name]
         if dtype is torch.float16 and model_type in NEVER_FLOAT16:

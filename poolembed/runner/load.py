@@ -1,5 +1,7 @@
 """From the name of a model to a runner that is ready and checked."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -7,11 +9,12 @@ from poolembed.config import ModelConfig, PoolerConfig
 from poolembed.errors import ModelError
 from poolembed.runner.assemble import assemble
 from poolembed.runner.backbone import Backbone
-from poolembed.runner.budget import Trials
+from poolembed.runner.budget import CPU_CANDIDATES, Trials
 from poolembed.runner.checkpoint import load_checkpoint, load_tokenizer
 from poolembed.runner.describe import describe_model
 from poolembed.runner.device import resolve_device, resolve_dtype
 from poolembed.runner.head_check import check_head, own_logits
+from poolembed.runner.int8_linear import quantize_linears
 from poolembed.runner.memory import keep_freed_memory
 from poolembed.runner.packed_linear import pack_linears, pays_here
 from poolembed.runner.packing import pack
@@ -60,15 +63,8 @@ def load_runner(
     transformer, pooling = assemble(spec, loaded, device)
     backbone = Backbone(transformer, device)
     check = self_check(backbone, rows)
-    if pays_here(device):  # pragma: no cover - the machine decides
+    if model.dtype != "int8" and pays_here(device):  # pragma: no cover - the machine decides
         pack_linears(backbone, pack(rows, np.arange(1)))
-    trials = Trials(
-        backbone=backbone,
-        key=f"{folder.name} {folder.revision} {dtype} {check.path}",
-        max_length=spec.max_length,
-        token_id=int(rows.token_ids[0]),
-    )
-    chosen = trials.workers(workers)
     runner = PoolingRunner(
         spec=spec,
         folder=folder,
@@ -76,12 +72,21 @@ def load_runner(
         backbone=backbone,
         pooler=pooling,
         check=check,
-        batch_tokens=trials.batch_tokens(chosen) if batch_tokens is None else batch_tokens,
-        workers=chosen,
+        batch_tokens=batch_tokens or CPU_CANDIDATES[0],
     )
     if expected is not None:
         check_head(runner, rows, expected)
-    return runner
+    if model.dtype == "int8":
+        every = np.arange(len(rows.lengths))
+        runner = replace(runner, int8_cosine=quantize_linears(backbone, pack(rows, every)))
+    trials = Trials(
+        backbone=backbone,
+        key=f"{folder.name} {folder.revision} {runner.dtype} {check.path}",
+        max_length=spec.max_length,
+        token_id=int(rows.token_ids[0]),
+    )
+    chosen = trials.workers(workers)
+    return replace(runner, workers=chosen, batch_tokens=batch_tokens or trials.batch_tokens(chosen))
 
 
 def _has_own_logits(spec: ModelSpec) -> bool:

@@ -54,6 +54,8 @@ class PoolingRunner:
         batch_tokens: most tokens of a batch.
         workers: how many batches are computed at once.
         seconds: what computing has cost so far.
+        int8_cosine: mean cosine between hidden states of random tokens with and without eight bits; None
+            where the transformer has none.
     """
 
     spec: ModelSpec
@@ -65,10 +67,13 @@ class PoolingRunner:
     batch_tokens: int
     workers: Workers = ALONE
     seconds: Seconds = field(default_factory=Seconds)
+    int8_cosine: float | None = None
 
     @property
     def dtype(self) -> str:
         """Precision of the transformer."""
+        if self.int8_cosine is not None:
+            return "int8"
         return str(self.backbone.model.dtype).removeprefix("torch.")
 
     @property
@@ -145,6 +150,7 @@ class PoolingRunner:
             "device": self.backbone.device.type,
             "max_length": str(spec.max_length),
             "attention": self.check.path,
+            "int8_cosine": "" if self.int8_cosine is None else f"{self.int8_cosine:.5f}",
             "self_check": "" if self.check.max_difference is None else f"{self.check.max_difference:.1e}",
         }
 

@@ -10,6 +10,7 @@ def summary(**changes):
         "model": "m",
         "device": "cpu",
         "dtype": "float32",
+        "int8_cosine": None,
         "workers": 1,
         "attention": "packed",
         "self_check": None,
