@@ -63,12 +63,13 @@ class Int8Linear(nn.Linear):
         return output.view(*input.shape[:-1], self.out_features)
 
 
-def quantize_linears(backbone: Backbone, batch: PackedBatch) -> float:
+def quantize_linears(backbone: Backbone, batch: PackedBatch, heads: nn.Module) -> float:
     """Replace the linear layers of a transformer by layers of eight bits; heads stay as they are.
 
     Args:
         backbone: the checked model in float32, on the CPU; it is changed.
-        batch: random rows.
+        batch: one row of random tokens.
+        heads: what pools the hidden states; layers that it shares with the transformer stay.
 
     Returns:
         The mean cosine, over the tokens of `batch`, between hidden states before and after.
@@ -79,7 +80,8 @@ def quantize_linears(backbone: Backbone, batch: PackedBatch) -> float:
     """
     ran: list[nn.Module] = []
     modules = list(backbone.model.modules())
-    linears = [module for module in modules if type(module) is nn.Linear]
+    kept = set(heads.modules())
+    linears = [module for module in modules if type(module) is nn.Linear and module not in kept]
     hooks = [linear.register_forward_hook(lambda module, *_: ran.append(module)) for linear in linears]
     expected = backbone.forward(batch)
     for hook in hooks:

@@ -76,3 +76,12 @@ def test_a_model_that_overflows_is_not_run_in_float16(model_type):
     assert dtype_of("bfloat16", model_type=model_type) is torch.bfloat16
     with pytest.raises(ConfigError, match=f"{model_type} models overflow in float16"):
         dtype_of("float16", model_type=model_type)
+
+
+def test_eight_bits_are_made_of_float32_on_a_cpu():
+    assert dtype_of("int8", stored=torch.float16) == torch.float32
+
+
+def test_eight_bits_elsewhere_are_refused():
+    with pytest.raises(ConfigError, match="--dtype int8 is for the CPU, not for cuda"):
+        dtype_of("int8", device="cuda")
