@@ -15,6 +15,7 @@ import torch
 
 from poolembed.runner.attention import PACKED_ATTENTION, PackedRows
 from poolembed.runner.packing import IntArray, PackedBatch, equal_length_runs, positions_in_rows
+from poolembed.runner.rope import forget_length
 
 ForwardPath = Literal["packed", "equal-length"]
 
@@ -30,12 +31,14 @@ class Backbone:
         model: a `transformers` model whose output has `last_hidden_state`.
         device: where it runs.
         path: how batches are run; set by the self-check.
+        scales_with_length: whether the longest row of a call scales the positions of all, see `rope`.
         own_attention: name of the attention that the model was loaded with.
     """
 
     model: Any
     device: torch.device
     path: ForwardPath = "equal-length"
+    scales_with_length: bool = False
     own_attention: str = field(init=False)
     _parameters: frozenset[str] = field(init=False, repr=False)
 
@@ -95,8 +98,9 @@ class Backbone:
 
     @property
     def takes_pieces(self) -> bool:
-        """Whether the model can keep keys and values between calls."""
-        return "use_cache" in self._parameters and bool(_CACHE_NAMES & self._parameters)
+        """Whether the model can keep keys and values between calls, and gives the same numbers then."""
+        has_cache = "use_cache" in self._parameters and bool(_CACHE_NAMES & self._parameters)
+        return has_cache and not self.scales_with_length
 
     @property
     def _cache_name(self) -> str:
@@ -120,6 +124,8 @@ class Backbone:
 
     def _equal_length(self, batch: PackedBatch) -> torch.Tensor:
         shape = (len(batch.rows), int(batch.lengths[0]))
+        if self.scales_with_length:
+            forget_length(self.model)
         inputs = self._inputs(batch, shape)
         # All tokens are seen, also a pad token that stands in a text.
         mask = torch.ones(shape, dtype=torch.long, device=self.device)

@@ -19,10 +19,12 @@ from poolembed.runner.memory import keep_freed_memory
 from poolembed.runner.packed_linear import pack_linears, pays_here
 from poolembed.runner.packing import pack
 from poolembed.runner.pooling_runner import PoolingRunner
+from poolembed.runner.rope import scales_with_length
 from poolembed.runner.self_check import random_rows, self_check
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizers import Tokenizers
+from poolembed.runner.workers import ALONE
 
 # Kinds whose head is a part of the model as transformers loads it.
 _WITH_HEAD = ("classifier", "cross-encoder", "token-classifier")
@@ -61,7 +63,8 @@ def load_runner(
     rows = random_rows(vocab_size, spec.max_length, frozenset(tokenizer.all_special_ids))
     expected = own_logits(loaded, rows) if _has_own_logits(spec) else None
     transformer, pooling = assemble(spec, loaded, device)
-    backbone = Backbone(transformer, device)
+    scales = scales_with_length(transformer.config, spec.max_length)
+    backbone = Backbone(transformer, device, scales_with_length=scales)
     check = self_check(backbone, rows)
     if model.dtype != "int8" and pays_here(device):  # pragma: no cover - the machine decides
         pack_linears(backbone, pack(rows, np.arange(1)))
@@ -85,7 +88,8 @@ def load_runner(
         max_length=spec.max_length,
         token_id=int(rows.token_ids[0]),
     )
-    chosen = trials.workers(workers)
+    # The scale of positions is a state of the model, which one call at a time may set.
+    chosen = ALONE if scales else trials.workers(workers)
     return replace(runner, workers=chosen, batch_tokens=batch_tokens or trials.batch_tokens(chosen))
 
 
