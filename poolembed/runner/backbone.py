@@ -162,4 +162,8 @@ class Backbone:
         return self._tensor(np.concatenate(([0], np.cumsum(lengths)))).to(torch.int32)
 
     def _tensor(self, array: IntArray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+        tensor = torch.from_numpy(np.ascontiguousarray(array))
+        if self.device.type == "cuda":  # pragma: no cover - needs CUDA
+            # From pinned memory the copy waits for no batch that is still computed.
+            return tensor.pin_memory().to(self.device, non_blocking=True)
+        return tensor.to(self.device)
