@@ -108,7 +108,12 @@ MODEL_OPTIONS = (
     MODEL,
     *DECLARATION_OPTIONS,
     option("--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:N or mps."),
-    option("--dtype", type=click.Choice(DTYPES), default="auto", help="Precision of the transformer; int8 is for the CPU."),
+    option(
+        "--dtype",
+        type=click.Choice(DTYPES),
+        default="auto",
+        help="Precision of the transformer; int8 is for the CPU.",
+    ),
 )
 
 PROMPT_OPTIONS = (
