@@ -48,23 +48,6 @@ class RowCollector:
             if row not in self.failures:
                 self._rows[row] = data.numpy()
 
-    def take(self, rows: npt.NDArray[np.int64], pooled: PooledRows) -> None:
-        """Take a batch that was collected elsewhere.
-
-        Args:
-            rows: row number of each of its rows, shape (num_rows,).
-            pooled: its results and failures, in that order.
-        """
-        for row, failure in pooled.failures.items():
-            self.failures[int(rows[row])] = failure
-        if self._values is not None:
-            self._values[rows] = pooled.values
-            return
-        assert pooled.lengths is not None
-        blocks = np.split(pooled.values, np.cumsum(pooled.lengths)[:-1])
-        for row, block in zip(rows.tolist(), blocks, strict=True):
-            self._rows[row] = block
-
     def finish(self) -> PooledRows:
         """Return what was placed, in the order of the rows."""
         if self._values is not None:

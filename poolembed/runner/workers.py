@@ -78,10 +78,10 @@ def candidates(wanted: int | None, device: torch.device) -> tuple[Workers, ...]:
         device: where the model runs.
     """
     num_threads = torch.get_num_threads()
-    if device.type != "cpu":
-        return (Workers(GPU_WORKERS if wanted is None else wanted, num_threads),)
     if wanted is not None:
         return (Workers(wanted, max(1, num_threads // wanted)),)
+    if device.type != "cpu":
+        return (Workers(GPU_WORKERS if device.type == "cuda" else 1, num_threads),)
     number = min(num_threads, MOST_WORKERS)
     alone = Workers(1, num_threads)
     return (alone,) if number == 1 else (alone, Workers(number, num_threads // number))

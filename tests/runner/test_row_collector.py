@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolembed.runner.results import PooledRows, RowFailure
+from poolembed.runner.results import RowFailure
 from poolembed.runner.row_collector import RowCollector
 
 
@@ -97,28 +97,3 @@ def test_one_weight_a_token_may_come_without_its_second_dimension():
     collector = RowCollector(1, 1, per_token=True)
     collector.place(array([0]), [torch.tensor([1.0, 2.0])])
     assert collector.finish().values.tolist() == [[1.0], [2.0]]
-
-
-@given(st.permutations(range(6)), st.integers(1, 5))
-def test_batches_collected_elsewhere_end_up_in_the_order_of_the_rows(order, cut):
-    collector = RowCollector(6, 1, per_token=False)
-    failure = RowFailure("too_large", "no room")
-    for rows in (order[:cut], order[cut:]):
-        values = np.asarray([[row] for row in rows], np.float32)
-        failures = {rows.index(3): failure} if 3 in rows else {}
-        collector.take(array(rows), PooledRows(values=values, failures=failures))
-    pooled = collector.finish()
-    assert pooled.values.ravel().tolist() == [0, 1, 2, 0, 4, 5]
-    assert pooled.failures == {3: failure}
-
-
-@given(st.permutations(range(4)), st.lists(st.integers(0, 3), min_size=4, max_size=4))
-def test_token_outputs_collected_elsewhere_end_up_in_the_order_of_the_rows(order, lengths):
-    collector = RowCollector(4, 1, per_token=True)
-    values = np.asarray([[row] for row in order for _ in range(lengths[row])], np.float32).reshape(-1, 1)
-    given_lengths = array([lengths[row] for row in order])
-    collector.take(array(order), PooledRows(values=values, lengths=given_lengths))
-    pooled = collector.finish()
-    assert pooled.lengths is not None
-    assert pooled.lengths.tolist() == lengths
-    assert pooled.values.ravel().tolist() == [row for row in range(4) for _ in range(lengths[row])]

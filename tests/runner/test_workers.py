@@ -146,6 +146,7 @@ def test_what_was_asked_for_is_taken(num_threads):
     assert candidates(2, CPU) == (Workers(2, 2),)
     assert candidates(9, CPU) == (Workers(9, 1),)
     assert candidates(1, torch.device("cuda")) == (Workers(1, 4),)
+    assert candidates(4, torch.device("cuda")) == (Workers(4, 1),)
 
 
 @pytest.mark.parametrize(("threads", "several"), [(2, (2, 1)), (8, (8, 1)), (64, (MOST_WORKERS, 8))])
@@ -162,3 +163,5 @@ def test_one_thread_is_one_worker(num_threads):
 def test_a_gpu_has_a_batch_in_hand_and_the_next_ready():
     (workers,) = candidates(None, torch.device("cuda", 0))
     assert workers.number == GPU_WORKERS
+    (workers,) = candidates(None, torch.device("mps"))
+    assert workers.number == 1
