@@ -18,6 +18,9 @@ def scales_with_length(config: Any, max_length: int) -> bool:  # noqa: ANN401 - 
     Args:
         config: the model's configuration.
         max_length: most tokens of a row.
+
+    Returns:
+        True where `config` declares dynamic or long RoPE and rows may be longer than it was trained for.
     """
     config = config.get_text_config()
     declared = getattr(config, "rope_parameters", None) or {}
