@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from poolembed.runner.backbone import Backbone
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack, plan_batches
 from poolembed.runner.pooling_request import request
+from poolembed.runner.prefix import find_prefixes, plan_prefix_batches
 from poolembed.runner.results import PooledRows, RowFailure
 from poolembed.runner.row_collector import RowCollector
 from poolembed.runner.seconds import Seconds
@@ -37,7 +39,7 @@ OnBatch = Callable[[int, int], None]
 TOKEN_TASKS = ("token_embed", "token_classify")
 
 # Pooling that can be done piece by piece: what comes before the last piece is kept, or not needed.
-_PIECEWISE = ("LAST",)
+PIECEWISE = ("LAST",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,10 +183,16 @@ class PoolingRunner:
             for row in np.flatnonzero((usable > 0) & (usable <= tokenized.prompt_lengths)).tolist():
                 collector.failures[row] = RowFailure("only_prompt", "the prompt leaves no room for the text")
                 usable[row] = 0
-        equal_lengths = self.backbone.path == "equal-length"
-        batches = list(plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths))
+        shares = self.check.shares_prefixes and params.task not in TOKEN_TASKS
+        prefixes = find_prefixes(tokenized) if shares else None
+        if prefixes is None:
+            equal_lengths = self.backbone.path == "equal-length"
+            batches = plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths)
+        else:
+            tokenized = replace(tokenized, shared_lengths=prefixes.lengths)
+            batches = plan_prefix_batches(usable, prefixes, self.batch_tokens)
         compute = partial(self._pool_rows, tokenized, params=params, collector=collector)
-        with closing(self._computed(compute, batches, tokenized.lengths)) as computed:
+        with closing(self._computed(compute, list(batches), tokenized.lengths)) as computed:
             for rows in computed:
                 if on_batch is not None:
                     on_batch(len(rows), int(tokenized.lengths[rows].sum()))
@@ -195,10 +203,10 @@ class PoolingRunner:
         self, compute: Callable[[IntArray], None], batches: Sequence[IntArray], lengths: IntArray
     ) -> Generator[IntArray]:
         """Compute batches; yield the rows of each that is done."""
-        # A row over the budget comes first, has all cores, and may switch the model's attention for a while.
-        num_alone = sum(int(lengths[rows].sum()) > self.batch_tokens for rows in batches)
-        yield from ALONE.run(compute, batches[:num_alone])
-        yield from self.workers.run(compute, batches[num_alone:])
+        # A row over the budget has all cores, and may switch the model's attention for a while.
+        is_over = [len(rows) == 1 and int(lengths[rows[0]]) > self.batch_tokens for rows in batches]
+        yield from ALONE.run(compute, list(compress(batches, is_over)))
+        yield from self.workers.run(compute, list(compress(batches, (not over for over in is_over))))
 
     def _pool_rows(
         self, tokenized: TokenizedRows, rows: IntArray, *, params: PoolingParams, collector: RowCollector
@@ -227,7 +235,7 @@ class PoolingRunner:
         return output
 
     def _takes_pieces(self, params: PoolingParams) -> bool:
-        piecewise = params.task in TOKEN_TASKS or self.spec.pooling in _PIECEWISE
+        piecewise = params.task in TOKEN_TASKS or self.spec.pooling in PIECEWISE
         return self.spec.is_causal and piecewise and self.backbone.takes_pieces
 
     def _pool_in_pieces(self, batch: PackedBatch, params: PoolingParams) -> PoolerOutput:
@@ -263,7 +271,7 @@ class PoolingRunner:
             else torch.from_numpy(batch.prompt_lengths),
         )
         if piece is None:
-            metadata.build_pooling_cursor(batch.lengths, lengths, device)
+            metadata.build_pooling_cursor(batch.own_lengths, lengths, device)
         else:
             scheduled, done = np.asarray(piece[:1], np.int64), torch.tensor(piece[1:])
             metadata.build_pooling_cursor(scheduled, done, device)
