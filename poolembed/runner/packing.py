@@ -171,7 +171,11 @@ def pack(tokenized: TokenizedRows, rows: IntArray) -> PackedBatch:
 
 
 def segments_of(batch: PackedBatch) -> Segments:
-    """Return which tokens of a batch are computed, and what each row continues."""
+    """Return which tokens of a batch are computed, and what each row continues.
+
+    Args:
+        batch: rows end to end.
+    """
     starts, shared = np.cumsum(batch.lengths) - batch.lengths, batch.shared_lengths
     if shared is None:
         none = np.full(len(batch.rows), -1)
@@ -221,7 +225,12 @@ def positions_in_rows(lengths: IntArray) -> IntArray:
 
 
 def equal_length_runs(lengths: IntArray, prefix_of: IntArray | None = None) -> list[tuple[int, int]]:
-    """Return (number of rows, length) of each run of neighbours of equal length, and with one prefix."""
+    """Return (number of rows, length) of each run of neighbours of equal length, and with one prefix.
+
+    Args:
+        lengths: tokens of each row, shape (num_rows,).
+        prefix_of: number of the prefix of each row, of the same shape; None where none has one.
+    """
     changes = np.diff(lengths) != 0
     if prefix_of is not None:
         changes |= np.diff(prefix_of) != 0

@@ -79,6 +79,9 @@ def can_share_prefixes(backbone: Backbone, rows: TokenizedRows) -> bool:
     Args:
         backbone: the checked model.
         rows: where tokens are taken from, see `random_rows`.
+
+    Returns:
+        Whether they do, within the tolerance of the self-check; never where the model is not packed.
     """
     num_shared = min(SHARED_TOKENS, int(rows.lengths[0]) - max(OWN_LENGTHS))
     if backbone.path != "packed" or num_shared < 1:
