@@ -18,7 +18,8 @@ from poolembed.runner.int8_linear import quantize_linears
 from poolembed.runner.memory import keep_freed_memory
 from poolembed.runner.packed_linear import pack_linears, pays_here
 from poolembed.runner.packing import pack
-from poolembed.runner.pooling_runner import PIECEWISE, PoolingRunner
+from poolembed.runner.pooling_runner import PoolingRunner
+from poolembed.runner.prefix import PIECEWISE
 from poolembed.runner.rope import scales_with_length
 from poolembed.runner.self_check import can_share_prefixes, random_rows, self_check
 from poolembed.runner.spec import ModelSpec

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ from poolembed.runner.backbone import Backbone
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack, plan_batches
 from poolembed.runner.pooling_request import request
-from poolembed.runner.prefix import find_prefixes, plan_prefix_batches
+from poolembed.runner.prefix import PIECEWISE, share_prefixes
 from poolembed.runner.results import PooledRows, RowFailure
 from poolembed.runner.row_collector import RowCollector
 from poolembed.runner.seconds import Seconds
@@ -37,9 +36,6 @@ OnBatch = Callable[[int, int], None]
 """Called after each batch with its numbers of rows and of tokens."""
 
 TOKEN_TASKS = ("token_embed", "token_classify")
-
-# Pooling that can be done piece by piece: what comes before the last piece is kept, or not needed.
-PIECEWISE = ("LAST",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,14 +179,10 @@ class PoolingRunner:
             for row in np.flatnonzero((usable > 0) & (usable <= tokenized.prompt_lengths)).tolist():
                 collector.failures[row] = RowFailure("only_prompt", "the prompt leaves no room for the text")
                 usable[row] = 0
-        shares = self.check.shares_prefixes and params.task not in TOKEN_TASKS
-        prefixes = find_prefixes(tokenized) if shares else None
-        if prefixes is None:
-            equal_lengths = self.backbone.path == "equal-length"
-            batches = plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths)
-        else:
-            tokenized = replace(tokenized, shared_lengths=prefixes.lengths)
-            batches = plan_prefix_batches(usable, prefixes, self.batch_tokens)
+        equal_lengths = self.backbone.path == "equal-length"
+        batches = plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths)
+        if self.check.shares_prefixes and params.task not in TOKEN_TASKS:
+            tokenized, batches = share_prefixes(tokenized, usable, self.batch_tokens)
         compute = partial(self._pool_rows, tokenized, params=params, collector=collector)
         with closing(self._computed(compute, list(batches), tokenized.lengths)) as computed:
             for rows in computed:
@@ -203,10 +195,10 @@ class PoolingRunner:
         self, compute: Callable[[IntArray], None], batches: Sequence[IntArray], lengths: IntArray
     ) -> Generator[IntArray]:
         """Compute batches; yield the rows of each that is done."""
-        # A row over the budget has all cores, and may switch the model's attention for a while.
-        is_over = [len(rows) == 1 and int(lengths[rows[0]]) > self.batch_tokens for rows in batches]
-        yield from ALONE.run(compute, list(compress(batches, is_over)))
-        yield from self.workers.run(compute, list(compress(batches, (not over for over in is_over))))
+        # A row over the budget comes first, has all cores, and may switch the model's attention for a while.
+        num_alone = sum(len(rows) == 1 and int(lengths[rows[0]]) > self.batch_tokens for rows in batches)
+        yield from ALONE.run(compute, batches[:num_alone])
+        yield from self.workers.run(compute, batches[num_alone:])
 
     def _pool_rows(
         self, tokenized: TokenizedRows, rows: IntArray, *, params: PoolingParams, collector: RowCollector

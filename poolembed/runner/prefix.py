@@ -6,12 +6,15 @@ template is known here.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from poolembed.runner.packing import IntArray, TokenizedRows, plan_batches
+
+# Pooling that can be done piece by piece: what comes before the last piece is kept, or not needed.
+PIECEWISE = ("LAST",)
 
 # Shorter prefixes are not looked for.
 MIN_SHARED_TOKENS = 32
@@ -31,6 +34,23 @@ class Prefixes:
 
     lengths: IntArray
     groups: IntArray
+
+
+def share_prefixes(
+    tokenized: TokenizedRows, lengths: IntArray, max_tokens: int
+) -> tuple[TokenizedRows, Iterator[IntArray]]:
+    """Return the rows with what they share, and the batches to compute them in.
+
+    Args:
+        tokenized: the chunk's tokens.
+        lengths: tokens of each row, shape (num_rows,); rows of length 0 are in no batch.
+        max_tokens: most tokens that a batch computes; a single longer row is a batch of its own.
+    """
+    prefixes = find_prefixes(tokenized)
+    if prefixes is None:
+        return tokenized, plan_batches(lengths, max_tokens)
+    shared = replace(tokenized, shared_lengths=prefixes.lengths)
+    return shared, plan_prefix_batches(lengths, prefixes, max_tokens)
 
 
 def find_prefixes(tokenized: TokenizedRows) -> Prefixes | None:
@@ -69,12 +89,13 @@ def plan_prefix_batches(lengths: IntArray, prefixes: Prefixes, max_tokens: int) 
         max_tokens: most tokens that a batch computes; a single longer row is a batch of its own.
 
     Yields:
-        Row numbers of a batch, shape (num_rows,), int64; rows that share a prefix are neighbours, longest
-        first.
+        Row numbers of a batch, shape (num_rows,), int64: first rows that are over the budget or share
+        nothing, then those that share a prefix, as neighbours, longest first.
     """
-    yield from plan_batches(np.where(prefixes.lengths == 0, lengths, 0), max_tokens)
+    is_alone = (prefixes.lengths == 0) | (lengths > max_tokens)
+    yield from plan_batches(np.where(is_alone, lengths, 0), max_tokens)
     own = lengths - prefixes.lengths
-    rows = np.flatnonzero((prefixes.lengths > 0) & (lengths > 0))
+    rows = np.flatnonzero(~is_alone & (lengths > 0))
     batch: list[int] = []
     num_tokens, group = 0, -1
     for row in rows[np.lexsort((-own[rows], prefixes.groups[rows]))].tolist():
