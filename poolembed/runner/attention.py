@@ -30,9 +30,27 @@ class PackingError(Exception):
     """A layer asks for what packed attention does not do; the self-check turns it into a verdict."""
 
 
+@dataclass(frozen=True, slots=True)
+class RowKeys:
+    """The keys and values of each row, where prefixes that rows share make them more than its tokens.
+
+    Attributes:
+        index: tokens of the batch whose keys each row attends to, end to end, on the device, shape
+            (num_keys,), int64: those of its prefix, then its own.
+        cu_seq_lens: cumulative number of them, on the device, shape (num_rows + 1,), int32.
+        max_length: most keys of a row.
+    """
+
+    index: torch.Tensor
+    cu_seq_lens: torch.Tensor
+    max_length: int
+
+
 @dataclass(slots=True)
 class PackedRows:
     """Where the rows of a packed batch begin and end.
+
+    A prefix that rows share is a row too, before them; it counts as the beginning of each.
 
     Attributes:
         runs: (number of rows, tokens of each) of neighbours of equal length, in order.
@@ -40,6 +58,8 @@ class PackedRows:
         max_length: tokens of the longest row.
         seen_lengths: leading tokens of each row that its tokens attend to, on the device, shape
             (num_rows,), int32; None where every token is seen.
+        prefixes: tokens of the batch that the rows of each run continue; None for none.
+        keys: the same off the CPU, for kernels that take all rows at once; None where no row has a prefix.
         num_calls: how often attention has been computed with this record.
     """
 
@@ -47,6 +67,8 @@ class PackedRows:
     cu_seq_lens: torch.Tensor | None
     max_length: int
     seen_lengths: torch.Tensor | None = None
+    prefixes: list[slice | None] | None = None
+    keys: RowKeys | None = None
     num_calls: int = field(default=0)
 
 
@@ -84,6 +106,8 @@ def packed_attention(
         raise PackingError("the model makes an attention mask of its own")
     rows.num_calls += 1
     layer = _layer_of(module, query, kwargs)
+    if rows.prefixes is not None and not layer.causal:
+        raise PackingError("tokens of a shared prefix would have to see what follows it")
     q, k, v = (states[0].transpose(0, 1) for states in (query, key, value))
     kernel = None
     if rows.cu_seq_lens is not None and layer.softcap is None and q.dtype in _VARLEN_DTYPES:
@@ -123,11 +147,17 @@ def _grouped(
     """One dense call for each run of rows of equal length; tensors are (num_tokens, heads, size)."""
     output = torch.empty(q.shape[0], q.shape[1], v.shape[2], dtype=q.dtype, device=q.device)
     start = row = 0
-    for count, length in rows.runs:
+    prefixes = rows.prefixes or [None] * len(rows.runs)
+    for (count, length), prefix in zip(rows.runs, prefixes, strict=True):
         end = start + count * length
         group = [t[start:end].unflatten(0, (count, length)).transpose(1, 2) for t in (q, k, v)]
-        seen = None if rows.seen_lengths is None else rows.seen_lengths[row : row + count]
-        attended = _dense(group[0], group[1], group[2], layer, _mask(length, layer, seen, q.device))
+        if prefix is None:
+            seen = None if rows.seen_lengths is None else rows.seen_lengths[row : row + count]
+            mask = _mask(length, layer, seen, q.device)
+        else:
+            group[1:] = [_after(t[prefix], own) for t, own in zip((k, v), group[1:], strict=True)]
+            mask = _mask_after(prefix.stop - prefix.start, length, layer, q.device)
+        attended = _dense(group[0], group[1], group[2], layer, mask)
         output[start:end] = attended.transpose(1, 2).flatten(0, 1)
         start, row = end, row + count
     return output
@@ -187,6 +217,17 @@ def _mask(length: int, layer: _Layer, seen: torch.Tensor | None, device: torch.d
     return mask & (torch.arange(length, device=device) < seen[:, None])[:, None, None]
 
 
+def _after(prefix: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """Put a prefix, shape (num_tokens, heads, size), before rows, shape (num_rows, heads, length, size)."""
+    return torch.cat([prefix.transpose(0, 1).expand(len(own), -1, -1, -1), own], dim=2)
+
+
+def _mask_after(num_before: int, length: int, layer: _Layer, device: torch.device) -> torch.Tensor:
+    """Which keys a query of a causal layer sees behind a prefix, shape (length, num_before + length)."""
+    mask = torch.ones(length, num_before + length, dtype=torch.bool, device=device).tril(num_before)
+    return mask if layer.window is None else mask.triu(num_before + 1 - layer.window)
+
+
 def _varlen(
     kernel: VarlenKernel, states: tuple[torch.Tensor, ...], rows: PackedRows, layer: _Layer
 ) -> torch.Tensor:
@@ -194,14 +235,23 @@ def _varlen(
     left = -1 if layer.window is None else layer.window - 1
     right = 0 if layer.causal else left
     q, k, v = states
+    cu_keys, max_keys = rows.cu_seq_lens, rows.max_length
+    if rows.keys is not None:
+        # With more keys than queries, the last ones of both belong together.
+        k, v, cu_keys, max_keys = (
+            k[rows.keys.index],
+            v[rows.keys.index],
+            rows.keys.cu_seq_lens,
+            rows.keys.max_length,
+        )
     output: torch.Tensor = kernel(
         q,
         k,
         v,
         rows.cu_seq_lens,
-        rows.cu_seq_lens,
+        cu_keys,
         rows.max_length,
-        rows.max_length,
+        max_keys,
         scale=layer.scale,
         window_size=(left, right),
         enable_gqa=q.shape[1] != k.shape[1],

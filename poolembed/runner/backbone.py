@@ -13,8 +13,15 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from poolembed.runner.attention import PACKED_ATTENTION, PackedRows
-from poolembed.runner.packing import IntArray, PackedBatch, equal_length_runs, positions_in_rows
+from poolembed.runner.attention import PACKED_ATTENTION, PackedRows, RowKeys
+from poolembed.runner.packing import (
+    IntArray,
+    PackedBatch,
+    Segments,
+    equal_length_runs,
+    positions_in_rows,
+    segments_of,
+)
 from poolembed.runner.rope import forget_length
 
 ForwardPath = Literal["packed", "equal-length"]
@@ -55,10 +62,11 @@ class Backbone:
         """Run a batch.
 
         Args:
-            batch: rows end to end; on the equal-length path all of one length.
+            batch: rows end to end; on the equal-length path all of one length, with no prefixes shared.
 
         Returns:
-            Hidden states, shape (num_tokens, hidden_size), in the model's dtype, on its device.
+            Hidden states of each row's own tokens, shape (sum of own_lengths, hidden_size), in the model's
+            dtype, on its device.
         """
         with torch.inference_mode():
             return self._packed(batch)[0] if self.path == "packed" else self._equal_length(batch)
@@ -107,26 +115,52 @@ class Backbone:
         return next(iter(_CACHE_NAMES & self._parameters))
 
     def _packed(self, batch: PackedBatch) -> tuple[torch.Tensor, int]:
-        rows = PackedRows(
-            runs=equal_length_runs(batch.lengths),
-            cu_seq_lens=None if self.device.type == "cpu" else self._cumulative(batch.lengths),
-            max_length=int(batch.lengths.max()),
-            seen_lengths=None
-            if batch.seen_lengths is None
-            else self._tensor(batch.seen_lengths).to(torch.int32),
-        )
-        inputs = self._inputs(batch, (1, batch.num_tokens))
-        positions = self._positions(batch)
+        segments = segments_of(batch)
+        rows = self._rows(segments, batch.seen_lengths)
+        index = segments.token_index
         output = self.model(
-            **inputs, position_ids=self._tensor(positions)[None], packed_rows=rows, **self._options()
+            **self._inputs(batch, (1, len(index)), index),
+            position_ids=self._tensor(self._positions(batch)[index])[None],
+            packed_rows=rows,
+            **self._options(),
         )
-        return output.last_hidden_state[0], rows.num_calls
+        num_shared = int(segments.lengths[: segments.num_prefixes].sum())
+        return output.last_hidden_state[0, num_shared:], rows.num_calls
+
+    def _rows(self, segments: Segments, seen_lengths: IntArray | None) -> PackedRows:
+        on_cpu = self.device.type == "cpu"
+        runs = equal_length_runs(segments.lengths, segments.prefix_of)
+        rows = PackedRows(
+            runs=runs,
+            cu_seq_lens=None if on_cpu else self._cumulative(segments.lengths),
+            max_length=int(segments.lengths.max()),
+            seen_lengths=None if seen_lengths is None else self._tensor(seen_lengths).to(torch.int32),
+        )
+        if segments.num_prefixes:
+            ends = np.cumsum(segments.lengths)
+            starts = ends - segments.lengths
+            firsts = np.cumsum([0, *(count for count, _ in runs[:-1])])
+            prefixes = [slice(int(starts[p]), int(ends[p])) for p in range(segments.num_prefixes)]
+            rows.prefixes = [prefixes[p] if p >= 0 else None for p in segments.prefix_of[firsts].tolist()]
+            if not on_cpu:
+                rows.keys = self._keys(segments)
+        return rows
+
+    def _keys(self, segments: Segments) -> RowKeys:
+        """Lay out, for kernels that take all rows at once, the keys of each row's prefix before its own."""
+        ends = np.cumsum(segments.lengths)
+        own = [np.arange(end - length, end) for end, length in zip(ends, segments.lengths, strict=True)]
+        nothing = np.zeros(0, np.int64)
+        before = [own[prefix] if prefix >= 0 else nothing for prefix in segments.prefix_of]
+        lengths = np.asarray([len(b) + len(o) for b, o in zip(before, own, strict=True)], np.int64)
+        index = np.concatenate([part for both in zip(before, own, strict=True) for part in both])
+        return RowKeys(self._tensor(index), self._cumulative(lengths), int(lengths.max()))
 
     def _equal_length(self, batch: PackedBatch) -> torch.Tensor:
         shape = (len(batch.rows), int(batch.lengths[0]))
         if self.scales_with_length:
             forget_length(self.model)
-        inputs = self._inputs(batch, shape)
+        inputs = self._inputs(batch, shape, slice(None))
         # All tokens are seen, also a pad token that stands in a text.
         mask = torch.ones(shape, dtype=torch.long, device=self.device)
         if batch.seen_lengths is not None:
@@ -136,11 +170,13 @@ class Backbone:
         hidden_states: torch.Tensor = output.last_hidden_state
         return hidden_states.flatten(0, 1)
 
-    def _inputs(self, batch: PackedBatch, shape: tuple[int, int]) -> dict[str, torch.Tensor]:
-        inputs = {"input_ids": self._tensor(batch.token_ids).view(shape)}
+    def _inputs(
+        self, batch: PackedBatch, shape: tuple[int, int], index: IntArray | slice
+    ) -> dict[str, torch.Tensor]:
+        inputs = {"input_ids": self._tensor(batch.token_ids[index]).view(shape)}
         # Zeros are not passed: GPT-2 would take them for a token and add its embedding to all others.
         if batch.token_type_ids is not None and "token_type_ids" in self._parameters:
-            inputs["token_type_ids"] = self._tensor(batch.token_type_ids).view(shape)
+            inputs["token_type_ids"] = self._tensor(batch.token_type_ids[index]).view(shape)
         return inputs
 
     def _positions(self, batch: PackedBatch) -> IntArray:

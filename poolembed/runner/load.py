@@ -19,8 +19,9 @@ from poolembed.runner.memory import keep_freed_memory
 from poolembed.runner.packed_linear import pack_linears, pays_here
 from poolembed.runner.packing import pack
 from poolembed.runner.pooling_runner import PoolingRunner
+from poolembed.runner.prefix import PIECEWISE
 from poolembed.runner.rope import scales_with_length
-from poolembed.runner.self_check import random_rows, self_check
+from poolembed.runner.self_check import can_share_prefixes, random_rows, self_check
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.spec.document import USER
 from poolembed.runner.tokenizers import Tokenizers
@@ -66,6 +67,8 @@ def load_runner(
     scales = scales_with_length(transformer.config, spec.max_length)
     backbone = Backbone(transformer, device, scales_with_length=scales)
     check = self_check(backbone, rows)
+    if spec.is_causal and spec.pooling in PIECEWISE:
+        check = replace(check, shares_prefixes=can_share_prefixes(backbone, rows))
     if model.dtype != "int8" and pays_here(device):  # pragma: no cover - the machine decides
         pack_linears(backbone, pack(rows, np.arange(1)))
     runner = PoolingRunner(

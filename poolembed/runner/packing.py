@@ -29,6 +29,8 @@ class TokenizedRows:
         kept: tokens whose outputs are wanted, shape (num_tokens,), bool; None for all.
         offsets: characters of its text that each token stands for, from and before, shape (num_tokens, 2),
             (0, 0) for special tokens and the prompt; None where nobody asked for them.
+        shared_lengths: leading tokens of each row that rows of its batch may share, fewer than it has, shape
+            (num_rows,), see `prefix`; None where each row is computed whole.
     """
 
     token_ids: IntArray
@@ -39,9 +41,10 @@ class TokenizedRows:
     seen_lengths: IntArray | None = None
     kept: npt.NDArray[np.bool_] | None = None
     offsets: IntArray | None = None
+    shared_lengths: IntArray | None = None
 
     def take(self, rows: IntArray) -> "TokenizedRows":
-        """Return some rows in the order wanted; offsets stay behind.
+        """Return some rows in the order wanted; offsets and shared lengths stay behind.
 
         Args:
             rows: numbers of the rows, shape (num_rows,).
@@ -60,16 +63,18 @@ class TokenizedRows:
 
 @dataclass(frozen=True, slots=True)
 class PackedBatch:
-    """The rows of one forward call, end to end, longest first.
+    """The rows of one forward call, end to end.
 
     Attributes:
         rows: number of each row in its chunk, shape (num_rows,), int64.
         token_ids: shape (num_tokens,), int64.
-        lengths: tokens of each row, shape (num_rows,), int64, descending, each at least 1.
+        lengths: tokens of each row, shape (num_rows,), int64, each at least 1.
         token_type_ids: shape (num_tokens,), int64; None where all are 0.
         prompt_lengths: shape (num_rows,), int64; None for none.
         seen_lengths: shape (num_rows,), int64; None where every token is seen.
         kept: shape (num_tokens,), bool; None for all.
+        shared_lengths: leading tokens of each row that are computed once for it and its neighbours, shape
+            (num_rows,), int64; 0 where no neighbour begins with the same; None where none does.
     """
 
     rows: IntArray
@@ -79,11 +84,34 @@ class PackedBatch:
     prompt_lengths: IntArray | None = None
     seen_lengths: IntArray | None = None
     kept: npt.NDArray[np.bool_] | None = None
+    shared_lengths: IntArray | None = None
 
     @property
     def num_tokens(self) -> int:
         """Tokens of the whole batch."""
         return len(self.token_ids)
+
+    @property
+    def own_lengths(self) -> IntArray:
+        """Tokens of each row that are computed for it alone, shape (num_rows,), int64."""
+        return self.lengths if self.shared_lengths is None else self.lengths - self.shared_lengths
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """The tokens of a batch that are computed, each once: shared prefixes, then the rest of each row.
+
+    Attributes:
+        token_index: where each of them stands in the batch, shape (num_computed,), int64.
+        lengths: tokens of each prefix and of each row's rest, shape (num_prefixes + num_rows,), int64.
+        prefix_of: number of the prefix before each segment, of the same shape; -1 where there is none.
+        num_prefixes: how many of the segments are prefixes.
+    """
+
+    token_index: IntArray
+    lengths: IntArray
+    prefix_of: IntArray
+    num_prefixes: int
 
 
 _DefaultOf = Callable[[TokenizedRows], npt.NDArray[Number]]
@@ -127,15 +155,39 @@ def pack(tokenized: TokenizedRows, rows: IntArray) -> PackedBatch:
         The batch: tokens of the rows in the order of `rows`, without padding.
     """
     lengths = tokenized.lengths[rows]
-    index = _token_index(np.cumsum(tokenized.lengths) - tokenized.lengths, lengths, rows)
+    index = _token_index((np.cumsum(tokenized.lengths) - tokenized.lengths)[rows], lengths)
+    token_ids = tokenized.token_ids[index]
+    shared = _picked(tokenized.shared_lengths, rows)
     return PackedBatch(
         rows=rows,
-        token_ids=tokenized.token_ids[index],
+        token_ids=token_ids,
         lengths=lengths,
         token_type_ids=_picked(tokenized.token_type_ids, index),
         prompt_lengths=_picked(tokenized.prompt_lengths, rows),
         seen_lengths=_picked(tokenized.seen_lengths, rows),
         kept=_picked(tokenized.kept, index),
+        shared_lengths=None if shared is None else _shared_by_neighbours(token_ids, lengths, shared),
+    )
+
+
+def segments_of(batch: PackedBatch) -> Segments:
+    """Return which tokens of a batch are computed, and what each row continues.
+
+    Args:
+        batch: rows end to end.
+    """
+    starts, shared = np.cumsum(batch.lengths) - batch.lengths, batch.shared_lengths
+    if shared is None:
+        none = np.full(len(batch.rows), -1)
+        return Segments(np.arange(batch.num_tokens), batch.lengths, none, num_prefixes=0)
+    begins = (shared > 0) & ~_continues(batch.token_ids, batch.lengths, shared)
+    lengths = np.concatenate([shared[begins], batch.own_lengths])
+    prefix_of = np.where(shared > 0, np.cumsum(begins) - 1, -1)
+    return Segments(
+        token_index=_token_index(np.concatenate([starts[begins], starts + shared]), lengths),
+        lengths=lengths,
+        prefix_of=np.concatenate([np.full(int(begins.sum()), -1), prefix_of]),
+        num_prefixes=int(begins.sum()),
     )
 
 
@@ -172,9 +224,17 @@ def positions_in_rows(lengths: IntArray) -> IntArray:
     return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
 
 
-def equal_length_runs(lengths: IntArray) -> list[tuple[int, int]]:
-    """Return (number of rows, length) of each run of neighbours of equal length."""
-    edges = np.flatnonzero(np.diff(lengths)) + 1
+def equal_length_runs(lengths: IntArray, prefix_of: IntArray | None = None) -> list[tuple[int, int]]:
+    """Return (number of rows, length) of each run of neighbours of equal length, and with one prefix.
+
+    Args:
+        lengths: tokens of each row, shape (num_rows,).
+        prefix_of: number of the prefix of each row, of the same shape; None where none has one.
+    """
+    changes = np.diff(lengths) != 0
+    if prefix_of is not None:
+        changes |= np.diff(prefix_of) != 0
+    edges = np.flatnonzero(changes) + 1
     starts = np.concatenate(([0], edges))
     counts = np.diff(np.concatenate((starts, [len(lengths)])))
     return [(int(count), int(lengths[start])) for start, count in zip(starts, counts, strict=True)]
@@ -184,5 +244,24 @@ def _picked(values: "npt.NDArray[Number] | None", index: IntArray) -> "npt.NDArr
     return None if values is None else values[index]
 
 
-def _token_index(starts: IntArray, lengths: IntArray, rows: IntArray) -> IntArray:
-    return positions_in_rows(lengths) + np.repeat(starts[rows], lengths)
+def _token_index(starts: IntArray, lengths: IntArray) -> IntArray:
+    return positions_in_rows(lengths) + np.repeat(starts, lengths)
+
+
+def _continues(token_ids: IntArray, lengths: IntArray, shared: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether each row shares its prefix with the row before it."""
+    starts = (np.cumsum(lengths) - lengths).tolist()
+    found = np.zeros(len(lengths), np.bool_)
+    for row in (np.flatnonzero((shared[1:] == shared[:-1]) & (shared[1:] > 0)) + 1).tolist():
+        (before, here), num_shared = starts[row - 1 : row + 1], int(shared[row])
+        found[row] = np.array_equal(
+            token_ids[before : before + num_shared], token_ids[here : here + num_shared]
+        )
+    return found
+
+
+def _shared_by_neighbours(token_ids: IntArray, lengths: IntArray, shared: IntArray) -> IntArray | None:
+    """Return `shared` with 0 for rows that share nothing with a neighbour; None where none does."""
+    continues = _continues(token_ids, lengths, shared)
+    is_shared = continues | np.append(continues[1:], np.False_)
+    return np.where(is_shared, shared, 0) if is_shared.any() else None

@@ -21,6 +21,7 @@ from poolembed.runner.backbone import Backbone
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack, plan_batches
 from poolembed.runner.pooling_request import request
+from poolembed.runner.prefix import PIECEWISE, share_prefixes
 from poolembed.runner.results import PooledRows, RowFailure
 from poolembed.runner.row_collector import RowCollector
 from poolembed.runner.seconds import Seconds
@@ -35,9 +36,6 @@ OnBatch = Callable[[int, int], None]
 """Called after each batch with its numbers of rows and of tokens."""
 
 TOKEN_TASKS = ("token_embed", "token_classify")
-
-# Pooling that can be done piece by piece: what comes before the last piece is kept, or not needed.
-_PIECEWISE = ("LAST",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +180,11 @@ class PoolingRunner:
                 collector.failures[row] = RowFailure("only_prompt", "the prompt leaves no room for the text")
                 usable[row] = 0
         equal_lengths = self.backbone.path == "equal-length"
-        batches = list(plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths))
+        batches = plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths)
+        if self.check.shares_prefixes and params.task not in TOKEN_TASKS:
+            tokenized, batches = share_prefixes(tokenized, usable, self.batch_tokens)
         compute = partial(self._pool_rows, tokenized, params=params, collector=collector)
-        with closing(self._computed(compute, batches, tokenized.lengths)) as computed:
+        with closing(self._computed(compute, list(batches), tokenized.lengths)) as computed:
             for rows in computed:
                 if on_batch is not None:
                     on_batch(len(rows), int(tokenized.lengths[rows].sum()))
@@ -196,7 +196,7 @@ class PoolingRunner:
     ) -> Generator[IntArray]:
         """Compute batches; yield the rows of each that is done."""
         # A row over the budget comes first, has all cores, and may switch the model's attention for a while.
-        num_alone = sum(int(lengths[rows].sum()) > self.batch_tokens for rows in batches)
+        num_alone = sum(len(rows) == 1 and int(lengths[rows[0]]) > self.batch_tokens for rows in batches)
         yield from ALONE.run(compute, batches[:num_alone])
         yield from self.workers.run(compute, batches[num_alone:])
 
@@ -227,7 +227,7 @@ class PoolingRunner:
         return output
 
     def _takes_pieces(self, params: PoolingParams) -> bool:
-        piecewise = params.task in TOKEN_TASKS or self.spec.pooling in _PIECEWISE
+        piecewise = params.task in TOKEN_TASKS or self.spec.pooling in PIECEWISE
         return self.spec.is_causal and piecewise and self.backbone.takes_pieces
 
     def _pool_in_pieces(self, batch: PackedBatch, params: PoolingParams) -> PoolerOutput:
@@ -263,7 +263,7 @@ class PoolingRunner:
             else torch.from_numpy(batch.prompt_lengths),
         )
         if piece is None:
-            metadata.build_pooling_cursor(batch.lengths, lengths, device)
+            metadata.build_pooling_cursor(batch.own_lengths, lengths, device)
         else:
             scheduled, done = np.asarray(piece[:1], np.int64), torch.tensor(piece[1:])
             metadata.build_pooling_cursor(scheduled, done, device)

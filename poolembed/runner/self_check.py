@@ -4,7 +4,7 @@ Random rows of unequal length go through packed attention in one batch, and one 
 model's own attention. No list of model names takes part in the decision.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ import torch
 from poolembed.errors import ModelError
 from poolembed.runner.attention import PackingError
 from poolembed.runner.backbone import Backbone, ForwardPath
-from poolembed.runner.packing import PackedBatch, TokenizedRows, pack
+from poolembed.runner.packing import PackedBatch, TokenizedRows, pack, positions_in_rows
 
 # Largest error of a row's hidden states, relative to their norm. Packed and single runs differ by the
 # order of sums inside matrix products (float32: 1e-6 seen over the zoo); rows that see each other, or
@@ -23,6 +23,10 @@ TOLERANCES = {torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 3e-2}
 LENGTHS = (130, 64, 33, 33, 7, 2)
 SEED = 20_240_229
 
+# A prefix that rows share in the trial, and what each has behind it.
+SHARED_TOKENS = 40
+OWN_LENGTHS = (7, 7, 2)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfCheck:
@@ -32,11 +36,13 @@ class SelfCheck:
         path: how batches are run from now on.
         max_difference: largest relative error of a row; None where packing did not run at all.
         reason: why the packed path was refused; None where it was not.
+        shares_prefixes: whether rows that begin with the same tokens compute them once.
     """
 
     path: ForwardPath
     max_difference: float | None
     reason: str | None
+    shares_prefixes: bool = False
 
 
 def self_check(backbone: Backbone, rows: TokenizedRows) -> SelfCheck:
@@ -65,6 +71,37 @@ def self_check(backbone: Backbone, rows: TokenizedRows) -> SelfCheck:
     path: ForwardPath = "packed" if reason is None else "equal-length"
     backbone.use_path(path)
     return SelfCheck(path=path, max_difference=difference, reason=reason)
+
+
+def can_share_prefixes(backbone: Backbone, rows: TokenizedRows) -> bool:
+    """Tell whether rows behind a shared prefix get the hidden states that they get when packed whole.
+
+    Args:
+        backbone: the checked model.
+        rows: where tokens are taken from, see `random_rows`.
+
+    Returns:
+        Whether they do, within the tolerance of the self-check; never where the model is not packed.
+    """
+    num_shared = min(SHARED_TOKENS, int(rows.lengths[0]) - max(OWN_LENGTHS))
+    if backbone.path != "packed" or num_shared < 1:
+        return False
+    prefix, rest = np.split(rows.token_ids[: num_shared + sum(OWN_LENGTHS)], [num_shared])
+    own = np.split(rest, np.cumsum(OWN_LENGTHS)[:-1])
+    whole = TokenizedRows(
+        token_ids=np.concatenate([part for tokens in own for part in (prefix, tokens)]),
+        lengths=num_shared + np.asarray(OWN_LENGTHS, np.int64),
+        truncated=np.zeros(len(OWN_LENGTHS), np.bool_),
+    )
+    every = np.arange(len(OWN_LENGTHS))
+    try:
+        found = backbone.forward(pack(replace(whole, shared_lengths=np.full_like(every, num_shared)), every))
+    except (PackingError, TypeError, ValueError, RuntimeError, IndexError):
+        return False
+    is_own = positions_in_rows(whole.lengths) >= num_shared
+    expected = backbone.forward(pack(whole, every))[torch.from_numpy(is_own).to(found.device)]
+    pairs = zip(found.split(OWN_LENGTHS), expected.split(OWN_LENGTHS), strict=True)
+    return all(relative_error(*pair) <= TOLERANCES[found.dtype] for pair in pairs)
 
 
 def random_rows(vocab_size: int, max_length: int, special_ids: frozenset[int]) -> TokenizedRows:

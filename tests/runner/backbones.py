@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from poolembed.runner.backbone import Backbone
-from poolembed.runner.packing import TokenizedRows
+from poolembed.runner.packing import TokenizedRows, segments_of
 
 
 def rows_of(*rows, **fields):
@@ -69,3 +69,16 @@ class Pieces(Backbone):
         for piece in super().forward_in_pieces(batch, piece_tokens):
             self.pieces += (len(piece),)
             yield piece
+
+
+class Counted(Backbone):
+    """Counts the tokens that each batch computes, and the prefixes in it."""
+
+    sizes = ()
+    prefixes = ()
+
+    def forward(self, batch):
+        segments = segments_of(batch)
+        self.sizes += (len(segments.token_index),)
+        self.prefixes += (segments.num_prefixes,)
+        return super().forward(batch)

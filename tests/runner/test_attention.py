@@ -16,6 +16,7 @@ from poolembed.runner.attention import (
     SMALL_HEAD,
     PackedRows,
     PackingError,
+    RowKeys,
     _Layer,
     _varlen,
     _varlen_kernel,
@@ -61,6 +62,31 @@ def sees(query, key, causal, window, num_seen):
     return near and key < num_seen and (key <= query or not causal)
 
 
+def after_prefixes(lengths, prefix_of, window=None):
+    """What each token of a batch sees where row number `prefix_of` of it is the beginning of a row."""
+    starts = [sum(lengths[:row]) for row in range(len(lengths))]
+    seen = []
+    for row, prefix in enumerate(prefix_of):
+        before = [] if prefix is None else list(range(starts[prefix], starts[prefix] + lengths[prefix]))
+        for position in range(lengths[row]):
+            keys = [*before, *range(starts[row], starts[row] + position + 1)]
+            seen.append(keys if window is None else keys[-window:])
+    return seen
+
+
+def over_keys(q, k, v, seen, *, scale=HEAD_SIZE**-0.5, softcap=None):
+    """Attention of each token and head over the keys that it sees."""
+    output = torch.zeros(1, q.shape[2], q.shape[1], HEAD_SIZE, dtype=torch.float64)
+    for head in range(q.shape[1]):
+        kv_head = head * k.shape[1] // q.shape[1]
+        for token, keys in enumerate(seen):
+            scores = k[0, kv_head, keys].double() @ q[0, head, token].double() * scale
+            if softcap is not None:
+                scores = torch.tanh(scores / softcap) * softcap
+            output[0, token, head] = scores.softmax(0) @ v[0, kv_head, keys].double()
+    return output
+
+
 def written_out(
     q, k, v, lengths, *, scale=HEAD_SIZE**-0.5, causal=False, window=None, softcap=None, num_seen=None
 ):
@@ -83,6 +109,17 @@ def written_out(
                 )
         start += length
     return output
+
+
+# Two prefixes, rows behind them (two of one length), and one on its own.
+BEHIND = ([5, 3, 2, 2, 4, 1, 4], [None, None, 0, 0, 0, 1, None])
+
+
+def rows_behind(**changes):
+    lengths, _ = BEHIND
+    prefixes = [None, None, slice(0, 5), slice(0, 5), slice(5, 8), None]
+    runs = [(1, 5), (1, 3), (2, 2), (1, 4), (1, 1), (1, 4)]
+    return packed_rows(lengths, runs=runs, prefixes=prefixes, **changes)
 
 
 LENGTHS = st.lists(st.integers(1, 9), min_size=1, max_size=5)
@@ -226,21 +263,112 @@ def test_transformers_finds_the_function_by_its_name():
     assert AttentionInterface()[PACKED_ATTENTION] is packed_attention
 
 
+@pytest.mark.parametrize("window", [None, 1, 3, 6, 100])
+@pytest.mark.parametrize("kv_heads", [4, 2, 1])
+def test_rows_behind_a_prefix_see_it_and_themselves(window, kv_heads):
+    lengths, prefix_of = BEHIND
+    q, k, v = states(lengths, 4, kv_heads)
+    output, _ = packed_attention(
+        Layer(), q, k, v, None, packed_rows=rows_behind(), is_causal=True, sliding_window=window
+    )
+    expected = over_keys(q, k, v, after_prefixes(lengths, prefix_of, window))
+    torch.testing.assert_close(output, expected, **FLOAT64)
+
+
+@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_scores_of_a_prefix_are_capped_softly_too(window, kv_heads):
+    lengths, prefix_of = BEHIND
+    q, k, v = states(lengths, 4, kv_heads)
+    output, _ = packed_attention(
+        Layer(), q, k, v, None, packed_rows=rows_behind(), is_causal=True, sliding_window=window, softcap=0.5
+    )
+    expected = over_keys(q, k, v, after_prefixes(lengths, prefix_of, window), softcap=0.5)
+    torch.testing.assert_close(output, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_prefixes_in_half_precision_agree_with_the_definition(dtype):
+    lengths, prefix_of = BEHIND
+    q, k, v = states(lengths, 4, 2, dtype=dtype)
+    output, _ = packed_attention(Layer(), q, k, v, None, packed_rows=rows_behind(), is_causal=True)
+    expected = over_keys(q, k, v, after_prefixes(lengths, prefix_of))
+    assert output.dtype == dtype
+    # Half precision has 8 (bfloat16) or 11 significant bits.
+    torch.testing.assert_close(output.double(), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_a_layer_whose_tokens_see_what_follows_has_no_prefixes():
+    q, k, v = states(BEHIND[0])
+    with pytest.raises(PackingError, match="shared prefix"):
+        packed_attention(Layer(), q, k, v, None, packed_rows=rows_behind(), is_causal=False)
+
+
 def varlen_kernel(q, k, v, cu_q, cu_k, max_q, max_k, *, scale, window_size, enable_gqa, seqused_k):
     """What torch documents for `varlen_attn`, for one window; -1 is no limit on that side."""
-    assert torch.equal(cu_q, cu_k)
-    assert max_q == max_k == int(cu_q.diff().max())
+    assert (max_q, max_k) == (int(cu_q.diff().max()), int(cu_k.diff().max()))
+    assert (int(cu_q[-1]), int(cu_k[-1])) == (len(q), len(k))
     assert enable_gqa == (q.shape[1] != k.shape[1])
     k, v = (states.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for states in (k, v))
     scores = torch.einsum("qhd,khd->hqk", q, k) * scale
-    position = torch.arange(len(q))
-    row = torch.bucketize(position, cu_q[1:], right=True)
-    distance = position[None, :] - position[:, None]
-    left, right = (side if side >= 0 else len(q) for side in window_size)
-    allowed = (row[:, None] == row[None, :]) & (distance >= -left) & (distance <= right)
+    query, key = torch.arange(len(q)), torch.arange(len(k))
+    row, key_row = torch.bucketize(query, cu_q[1:], right=True), torch.bucketize(key, cu_k[1:], right=True)
+    # Distances are counted from the ends of a row's queries and keys, which belong together.
+    distance = (key - cu_k[1:][key_row])[None, :] - (query - cu_q[1:][row])[:, None]
+    left, right = (side if side >= 0 else len(k) for side in window_size)
+    allowed = (row[:, None] == key_row[None, :]) & (distance >= -left) & (distance <= right)
     if seqused_k is not None:
-        allowed &= ((position - cu_k[row]) < seqused_k[row])[None, :]
+        allowed &= (key[None, :] - cu_k[row][:, None]) < seqused_k[row][:, None]
     return torch.einsum("hqk,khd->qhd", scores.masked_fill(~allowed, float("-inf")).softmax(-1), v)
+
+
+def row_keys(device="cpu"):
+    """The keys of `rows_behind`, row by row."""
+    lengths, prefix_of = BEHIND
+    index, bounds = [], [0]
+    for row, prefix in enumerate(prefix_of):
+        for part in ([] if prefix is None else [prefix]) + [row]:
+            index += range(sum(lengths[:part]), sum(lengths[: part + 1]))
+        bounds.append(len(index))
+    return RowKeys(
+        index=torch.tensor(index, device=device),
+        cu_seq_lens=torch.tensor(bounds, dtype=torch.int32, device=device),
+        max_length=9,
+    )
+
+
+@pytest.mark.parametrize("window", [None, 1, 3, 6])
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_a_kernel_for_unequal_rows_is_given_the_keys_of_prefixes(window, kv_heads):
+    lengths, prefix_of = BEHIND
+    q, k, v = states(lengths, 4, kv_heads)
+    bounds = torch.tensor([0, 5, 8, 10, 12, 16, 17, 21], dtype=torch.int32)
+    rows = rows_behind(cu_seq_lens=bounds, keys=row_keys())
+    layer = _Layer(scale=0.3, causal=True, window=window, softcap=None)
+    output = _varlen(varlen_kernel, tuple(state[0].transpose(0, 1) for state in (q, k, v)), rows, layer)
+    expected = over_keys(q, k, v, after_prefixes(lengths, prefix_of, window), scale=0.3)
+    torch.testing.assert_close(output[None], expected, **FLOAT64)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("window", [None, 3])
+def test_the_kernel_for_unequal_rows_agrees_with_the_definition_behind_prefixes(dtype, window):
+    lengths, prefix_of = BEHIND
+    on_cpu = states(lengths, 4, 2, dtype=dtype)
+    bounds = torch.tensor([0, 5, 8, 10, 12, 16, 17, 21], dtype=torch.int32, device="cuda")
+    rows = rows_behind(cu_seq_lens=bounds, keys=row_keys("cuda"))
+    output, _ = packed_attention(
+        Layer(),
+        *(state.cuda() for state in on_cpu),
+        None,
+        packed_rows=rows,
+        is_causal=True,
+        sliding_window=window,
+    )
+    expected = over_keys(*on_cpu, after_prefixes(lengths, prefix_of, window))
+    # Half precision has 8 (bfloat16) or 11 significant bits.
+    torch.testing.assert_close(output.cpu().double(), expected, rtol=2e-2, atol=2e-2)
 
 
 @pytest.mark.parametrize("causal", [True, False])

@@ -8,6 +8,9 @@ from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding
 from poolembed.runner.attention import PACKED_ATTENTION
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.packing import TokenizedRows, pack
+from poolembed.runner.self_check import TOLERANCES, relative_error
+from tests.runner.backbones import rows_of
+from tests.runner.tiny import DECODER, tiny
 
 # float32 hidden states after a few layers, sums in another order: the limit that the zoo's notes give.
 TOLERANCE = {"rtol": 0, "atol": 1e-4}
@@ -123,16 +126,16 @@ def test_a_path_can_be_changed_and_changed_back(models):
 
 
 class Watched(torch.nn.Module):
-    """Keeps the last boundaries that a model was given."""
+    """Keeps the last tokens and boundaries that a model was given."""
 
     def __init__(self, model):
         super().__init__()
         self.inner = model
         self.config = model.config
-        self.packed_rows = None
+        self.input_ids = self.packed_rows = self.position_ids = None
 
     def forward(self, input_ids, packed_rows=None, position_ids=None):
-        self.packed_rows = packed_rows
+        self.input_ids, self.packed_rows, self.position_ids = input_ids, packed_rows, position_ids
         return self.inner(input_ids=input_ids, packed_rows=packed_rows, position_ids=position_ids)
 
 
@@ -201,3 +204,94 @@ def test_a_run_in_pieces_that_is_given_up_leaves_the_path_as_it_was(runner_of):
 
 def test_an_encoder_takes_no_pieces(runner_of):
     assert not runner_of("distilbert-mean").backbone.takes_pieces
+
+
+def behind_prefixes(vocab_size, sizes):
+    """Rows of several groups: (tokens of the prefix, tokens behind it in each row); and what each shares."""
+    random = np.random.default_rng(5)
+    rows, shared = [], []
+    for num_shared, own in sizes:
+        prefix = random.integers(10, vocab_size, num_shared).tolist()
+        rows += [[*prefix, *random.integers(10, vocab_size, length).tolist()] for length in own]
+        shared += [num_shared] * len(own)
+    return rows, np.asarray(shared, np.int64)
+
+
+# A prefix longer than the zoo's window with rows of one length, one behind it that is longer still; a row
+# that shares nothing; one whose group is elsewhere.
+GROUPS = [(90, (30, 30, 5, 1)), (0, (50,)), (40, (70, 2)), (33, (4,))]
+
+
+def own_states(backbone, rows, shared):
+    """Hidden states of each row's own tokens."""
+    batch = pack(rows_of(*rows, shared_lengths=shared), np.arange(len(rows)))
+    return backbone.forward(batch).split(batch.own_lengths.tolist())
+
+
+@pytest.mark.parametrize("family", ["llama-last", "mistral-last", "qwen2-last", "qwen3-last", "gpt2-seqcls"])
+def test_rows_behind_a_shared_prefix_have_the_hidden_states_they_have_alone(family, runner_of, alone):
+    backbone = runner_of(family).backbone
+    rows, shared = behind_prefixes(backbone.model.get_input_embeddings().num_embeddings, GROUPS)
+    found = own_states(backbone, rows, shared)
+    assert [len(states) for states in found] == [30, 30, 5, 1, 50, 70, 2, 37]
+    for ids, states in zip(rows, found, strict=True):
+        torch.testing.assert_close(states, alone(family, ids)[-len(states) :], **TOLERANCE)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        # Scores are capped at 1, so that many are.
+        ("Gemma2", {**DECODER, "sliding_window": 8, "attn_logit_softcapping": 1.0}),
+        ("Mistral", {"sliding_window": 8}),
+        ("Phi", {}),
+        ("Llama", {"num_key_value_heads": 2}),
+    ],
+    ids=["softcap and window", "window", "part of a head turned", "no grouped heads"],
+)
+def test_layers_of_each_kind_may_have_prefixes(family, changes, dtype):
+    model = tiny(family, attn_implementation="eager", **changes).to(dtype)
+    rows, shared = behind_prefixes(64, [(36, (12, 3, 3)), (33, (1, 1)), (0, (20,))])
+    with torch.inference_mode():
+        expected = [model(input_ids=torch.tensor([ids])).last_hidden_state[0] for ids in rows]
+    backbone = Backbone(model, torch.device("cpu"))
+    backbone.use_path("packed")
+    for states, whole in zip(own_states(backbone, rows, shared), expected, strict=True):
+        limit = 1e-5 if dtype == torch.float32 else TOLERANCES[dtype]
+        assert relative_error(states, whole[-len(states) :]) < limit
+
+
+def test_the_tokens_of_a_prefix_reach_the_model_once(models):
+    model = Watched(AutoModel.from_pretrained(models / "llama-last"))
+    model.inner.set_attn_implementation(PACKED_ATTENTION)
+    backbone = Backbone(model, torch.device("cpu"), path="packed")
+    own_states(backbone, [[11, 12, 13, 14], [11, 12, 13, 15, 16], [17]], np.asarray([3, 3, 0]))
+    assert model.input_ids.tolist() == [[11, 12, 13, 14, 15, 16, 17]]
+    assert model.position_ids.tolist() == [[0, 1, 2, 3, 3, 4, 0]]
+    assert model.packed_rows.runs == [(1, 3), (1, 1), (1, 2), (1, 1)]
+    assert model.packed_rows.prefixes == [None, slice(0, 3), slice(0, 3), None]
+    assert model.packed_rows.keys is None
+
+
+def test_off_the_cpu_attention_is_told_the_keys_behind_prefixes(models):
+    with torch.device("meta"):
+        model = Watched(AutoModel.from_config(AutoConfig.from_pretrained(models / "llama-last")))
+    model.inner.set_attn_implementation(PACKED_ATTENTION)
+    backbone = KeysOnTheCpu(model, torch.device("meta"), path="packed")
+    own_states(backbone, [[11, 12, 13, 14], [11, 12, 13, 15, 16], [17]], np.asarray([3, 3, 0]))
+    keys = model.packed_rows.keys
+    assert keys.index.tolist() == [0, 1, 2, 0, 1, 2, 3, 0, 1, 2, 4, 5, 6]
+    assert (keys.cu_seq_lens.tolist(), keys.cu_seq_lens.dtype) == ([0, 3, 7, 12, 13], torch.int32)
+    assert keys.max_length == 5
+
+
+class KeysOnTheCpu(Backbone):
+    """Has no numbers but those that tell attention its keys."""
+
+    def _keys(self, segments):
+        device, self.device = self.device, torch.device("cpu")
+        try:
+            return super()._keys(segments)
+        finally:
+            self.device = device

@@ -56,6 +56,22 @@ def test_no_precision_of_its_own_means_float32(copy):
     assert load(folder).dtype == "float32"
 
 
+@pytest.mark.parametrize(
+    ("family", "pooling", "shares"),
+    [
+        ("qwen3-causal-reranker", None, True),
+        ("qwen2-last", None, True),
+        ("qwen2-last", "MEAN", False),
+        ("bert-lasttoken", None, False),
+    ],
+)
+def test_prefixes_are_shared_where_the_last_token_of_a_causal_model_is_pooled(
+    models, family, pooling, shares
+):
+    pooler = PoolerConfig(seq_pooling_type=pooling) if pooling else None
+    assert load(models / family, pooler).check.shares_prefixes == shares
+
+
 def test_a_budget_that_is_given_is_taken(models):
     assert load(models / "bert-mean", batch_tokens=77).batch_tokens == 77
 

@@ -15,6 +15,7 @@ from poolembed.runner.packing import (
     pack,
     plan_batches,
     positions_in_rows,
+    segments_of,
 )
 
 LENGTHS = st.lists(st.integers(0, 40), max_size=60)
@@ -139,3 +140,44 @@ def test_joining_keeps_what_one_side_says_of_seen_and_kept_tokens():
     both = joined(left, right)
     assert both.seen_lengths.tolist() == [2, 1, 1]
     assert both.kept.tolist() == [True, True, True, True, False, True]
+
+
+def shared_rows(rows, shared):
+    return TokenizedRows(
+        token_ids=array([token for row in rows for token in row]),
+        lengths=array([len(row) for row in rows]),
+        truncated=np.zeros(len(rows), np.bool_),
+        shared_lengths=array(shared),
+    )
+
+
+def test_a_prefix_that_neighbours_share_is_one_segment_before_all_rows():
+    rows = [[9], [1, 2, 3, 4], [1, 2, 3, 5, 6], [7, 8, 3], [7, 8, 4]]
+    batch = pack(shared_rows(rows, [0, 3, 3, 2, 2]), np.arange(5))
+    segments = segments_of(batch)
+    ends = np.cumsum(segments.lengths)[:-1]
+    tokens = [part.tolist() for part in np.split(batch.token_ids[segments.token_index], ends)]
+    assert tokens == [[1, 2, 3], [7, 8], [9], [4], [5, 6], [3], [4]]
+    assert segments.prefix_of.tolist() == [-1, -1, -1, 0, 0, 1, 1]
+    assert segments.num_prefixes == 2
+    assert batch.own_lengths.tolist() == [1, 1, 2, 1, 1]
+
+
+def test_rows_that_do_not_begin_as_they_are_said_to_are_computed_whole():
+    rows = [[1, 2, 3, 4], [1, 2, 9, 4], [1, 2, 3, 4]]
+    batch = pack(shared_rows(rows, [3, 3, 3]), np.arange(3))
+    assert batch.shared_lengths is None
+    assert batch.own_lengths.tolist() == [4, 4, 4]
+    segments = segments_of(batch)
+    assert segments.token_index.tolist() == list(range(12))
+    assert (segments.lengths.tolist(), segments.num_prefixes) == ([4, 4, 4], 0)
+
+
+def test_a_row_without_its_neighbours_is_computed_whole():
+    tokens = shared_rows([[1, 2, 3, 4], [1, 2, 3], [8, 1, 2], [8, 5]], [2, 2, 1, 1])
+    assert pack(tokens, array([1])).shared_lengths is None
+    assert pack(tokens, array([1, 2, 3])).shared_lengths.tolist() == [0, 1, 1]
+
+
+def test_a_run_of_equal_lengths_has_one_prefix():
+    assert equal_length_runs(array([3, 2, 2, 2]), array([-1, 0, 0, 1])) == [(1, 3), (2, 2), (1, 2)]

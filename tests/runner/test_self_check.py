@@ -8,7 +8,13 @@ from transformers import AutoModel
 from poolembed.errors import ModelError
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.packing import positions_in_rows
-from poolembed.runner.self_check import LENGTHS, TOLERANCES, random_rows, self_check
+from poolembed.runner.self_check import (
+    LENGTHS,
+    TOLERANCES,
+    can_share_prefixes,
+    random_rows,
+    self_check,
+)
 
 CPU = torch.device("cpu")
 
@@ -150,6 +156,57 @@ def test_half_precision_is_checked_with_its_own_tolerance(models, dtype):
     assert verdict.path == "packed"
     assert verdict.max_difference is not None
     assert verdict.max_difference <= TOLERANCES[dtype]
+
+
+class ForgetsThePrefix(Wrapped):
+    """Counts positions behind a prefix from 0 again."""
+
+    def forward(self, input_ids, packed_rows=None, position_ids=None, **rest):
+        if packed_rows is not None and packed_rows.prefixes is not None:
+            lengths = [length for count, length in packed_rows.runs for _ in range(count)]
+            position_ids = torch.cat([torch.arange(length) for length in lengths])[None]
+        return self.inner(input_ids=input_ids, packed_rows=packed_rows, position_ids=position_ids, **rest)
+
+
+class SeesOnlyItself(Wrapped):
+    """Takes rows behind a prefix for whole rows."""
+
+    def forward(self, input_ids, packed_rows=None, **rest):
+        if packed_rows is not None:
+            packed_rows.prefixes = None
+        return self.inner(input_ids=input_ids, packed_rows=packed_rows, **rest)
+
+
+def shares(models, family, change=lambda model: model, max_length=512):
+    backbone = Backbone(change(load(models, family)), CPU)
+    vocab_size = backbone.model.get_input_embeddings().num_embeddings
+    rows = random_rows(vocab_size, max_length, frozenset(range(10)))
+    self_check(backbone, rows)
+    path = backbone.path
+    answer = can_share_prefixes(backbone, rows)
+    assert backbone.path == path
+    return answer
+
+
+@pytest.mark.parametrize("family", ["llama-last", "mistral-last", "qwen2-last", "qwen3-last", "gpt2-seqcls"])
+def test_causal_models_share_prefixes(models, family):
+    assert shares(models, family)
+    assert shares(models, family, max_length=9)
+
+
+@pytest.mark.parametrize("family", ["bert-mean", "gemma3-bidirectional", "roberta-mean", "mpnet-mean"])
+def test_models_that_are_not_causal_or_not_packed_share_no_prefixes(models, family):
+    assert not shares(models, family)
+
+
+@pytest.mark.parametrize("fault", [ForgetsThePrefix, SeesOnlyItself])
+@pytest.mark.parametrize("family", ["llama-last", "gpt2-seqcls"])
+def test_a_model_that_is_wrong_behind_a_prefix_shares_none(models, family, fault):
+    assert not shares(models, family, fault)
+
+
+def test_rows_too_short_for_a_prefix_share_none(models):
+    assert not shares(models, "llama-last", max_length=7)
 
 
 def test_random_rows_are_the_same_at_every_call_and_hold_no_special_token():

@@ -47,7 +47,7 @@ CONFIGS = {
 
 def tiny(family, kind="Model", **changes):
     """Return a model such as `BertForSequenceClassification`; no bias and no norm of it is left at rest."""
-    config = getattr(transformers, f"{family}Config")(**{**CONFIGS[family], **changes})
+    config = getattr(transformers, f"{family}Config")(**{**CONFIGS.get(family, {}), **changes})
     torch.manual_seed(0)
     model = getattr(transformers, f"{family}{kind}")(config).eval()
     with torch.no_grad():
