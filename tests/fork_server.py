@@ -19,9 +19,9 @@ from pathlib import Path
 # A command has the same, or it gets a new interpreter.
 ENVIRONMENT = {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), "OMP_NUM_THREADS": "1"}
 IMPORTED = [
-    *("pyarrow.dataset", "pyarrow.parquet", "torch", "transformers.models.auto.modeling_auto"),
-    *("transformers.models.bert.modeling_bert", "poolembed.cli.group", "poolembed.pipeline"),
-    *("poolembed.model", "poolembed.runner.load"),
+    *("pyarrow.dataset", "pyarrow.parquet", "poolembed.cli.group", "poolembed.pipeline"),
+    *("poolembed.model.pooling_model", "poolembed.runner.load", "transformers.models.auto.modeling_auto"),
+    *("transformers.models.bert.modeling_bert", "transformers.models.bert.tokenization_bert"),
 ]
 READ_AT_IMPORT = (
     "COVERAGE",
@@ -53,6 +53,7 @@ def ask(address: str, command: list[str]) -> None:
 
 def serve(address: str) -> None:
     """Import, then fork for every connection; returns in a fork that has run its command."""
+    import contextlib
     import gc
     from importlib import import_module
 
@@ -60,7 +61,6 @@ def serve(address: str) -> None:
     for name in IMPORTED:
         import_module(name)
     gc.freeze()  # so that no collection in a fork copies the pages of what is imported
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks of this process
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()
@@ -71,7 +71,10 @@ def serve(address: str) -> None:
             if os.fork() == 0:
                 break
             connection.close()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            # Those that have ended since the last time: no zombies, and their time counts as this process's.
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
     attend(connection, own)
 
 

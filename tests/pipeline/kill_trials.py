@@ -9,6 +9,7 @@ never. It prints how often it touched the file system, if it lives to tell.
 import os
 import signal
 import sys
+import threading
 
 from poolembed.cli.group import cli
 
@@ -27,6 +28,9 @@ def main(folder: str, name: str, at: int, arguments: list[str]) -> None:
         if touched == at:
             os.kill(os.getpid(), signal.Signals[name])
 
+    # What coverage measures here would be lost at the end, and takes as long as the run.
+    sys.settrace(None)
+    threading.settrace(None)
     sys.addaudithook(hook)
     try:
         cli(arguments)
