@@ -76,12 +76,12 @@ def python() -> Iterator[list[str]]:
             [sys.executable, "-m", "tests.fork_server", address],
             cwd=ROOT,
             env=os.environ | ENVIRONMENT,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         ) as server:
             assert server.stdout.readline() == "ready\n"
             yield [sys.executable, "-IS", str(ROOT / "tests" / "fork_server.py"), address]
-            server.terminate()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -31,7 +31,7 @@ READ_AT_IMPORT = (
     "OMP_",
     "PYTHON",
     "TOKENIZERS_",
-    "TORCH",
+    "TORCH_",
     "TRANSFORMERS_",
 )
 
@@ -52,9 +52,10 @@ def ask(address: str, command: list[str]) -> None:
 
 
 def serve(address: str) -> None:
-    """Import, then fork for every connection; returns in a fork that has run its command."""
+    """Import, then fork for every connection until standard input ends; returns in a fork as it is done."""
     import contextlib
     import gc
+    import select
     from importlib import import_module
 
     own = dict(os.environ)  # libraries add to it while they are imported
@@ -66,16 +67,16 @@ def serve(address: str) -> None:
         listener.listen()
         sys.stdout.write("ready\n")
         sys.stdout.flush()
-        while True:
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
             connection, _ = listener.accept()
             if os.fork() == 0:
-                break
+                attend(connection, own)
+                return
             connection.close()
             # Those that have ended since the last time: no zombies, and their time counts as this process's.
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
-    attend(connection, own)
 
 
 def attend(connection: socket.socket, own: dict[str, str]) -> None:
