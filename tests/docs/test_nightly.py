@@ -3,24 +3,23 @@
 import os
 import shlex
 import subprocess
-import sys
 
 import pyarrow.parquet as pq
 import pytest
+
+from tests.fork_server import ENVIRONMENT
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("default_model")]
 
 
 @pytest.fixture
-def nightly(root, tmp_path):
+def nightly(root, tmp_path, python):
     """Runs examples/nightly.sh on a folder, with a `poolembed` command on the path."""
     commands = tmp_path / "commands"
     commands.mkdir()
-    (commands / "poolembed").write_text(
-        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m poolembed "$@"\n', "utf-8"
-    )
+    (commands / "poolembed").write_text(f'#!/bin/sh\nexec {shlex.join(python)} -m poolembed "$@"\n', "utf-8")
     (commands / "poolembed").chmod(0o755)
-    own = {"PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(root)}
+    own = ENVIRONMENT | {"PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"}
 
     def run(folder):
         command = [root / "examples" / "nightly.sh", folder]

@@ -5,13 +5,15 @@ import os
 import random
 import shutil
 import subprocess
-import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from tests.fork_server import ENVIRONMENT
 
 pytestmark = pytest.mark.slow
 
@@ -21,30 +23,28 @@ NUM_ROWS = 40
 SAME = {"rtol": 0, "atol": 1e-5}
 
 
+@dataclass(frozen=True)
 class Trials:
     """Runs of one command that get a signal at chosen moments."""
 
-    def __init__(self, folder: Path, arguments: list[str]):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.pipeline.kill_trials", str(folder), *arguments],
-            cwd=ROOT,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+    python: list[str]
+    arguments: list[str]
+    source: Path
+    output: Path
 
     def run(self, name: str = "SIGTERM", at: int = 0) -> tuple[int, int]:
         """Return the exit status, negative for a signal, and how often the file system was touched."""
-        print(name, at, file=self.process.stdin, flush=True)
-        status, touched = self.process.stdout.readline().split()
-        return int(status), int(touched)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
+        trial = ["-m", "tests.pipeline.kill_trials", str(self.source.parent), name, str(at)]
+        done = subprocess.run(
+            [*self.python, *trial, *self.arguments],
+            cwd=ROOT,
+            env=os.environ | ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=False,
+        )
+        return done.returncode, int(done.stdout or 0)
 
 
 def rows():
@@ -73,7 +73,7 @@ def assert_equal(found: pa.Table, expected: pa.Table):
 
 
 @pytest.fixture
-def trials(request, tmp_path, models):
+def trials(request, tmp_path, models, python):
     """A job on 40 rows in chunks of six, and the output of an undisturbed run."""
     kind, form = request.param.split()
     folder = tmp_path / "job"
@@ -82,10 +82,7 @@ def trials(request, tmp_path, models):
     write(source, rows())
     arguments = ["embed", str(source), "-o", f"{output}{'' if form == 'file' else '/'}", "--quiet"]
     arguments += ["--model", f"{models}/bert-mean", "--chunk-rows", "6", "--batch-tokens", "64"]
-    job = Trials(folder, arguments)
-    job.source, job.output = source, output
-    yield job
-    job.close()
+    return Trials(python, arguments, source, output)
 
 
 def forget(job):
