@@ -95,7 +95,7 @@ def test_device_is_used_and_recorded(embed, corpus):
     assert "torch sees" in absent.stderr
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8"])
 def test_dtype_lowers_the_precision(embed, corpus, plain, dtype):
     table = table_of(embed("corpus.jsonl", "--dtype", dtype))
     assert said(table, "dtype") == dtype
