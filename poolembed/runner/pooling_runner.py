@@ -179,9 +179,9 @@ class PoolingRunner:
             for row in np.flatnonzero((usable > 0) & (usable <= tokenized.prompt_lengths)).tolist():
                 collector.failures[row] = RowFailure("only_prompt", "the prompt leaves no room for the text")
                 usable[row] = 0
-        equal_lengths = self.backbone.path == "equal-length"
-        batches = plan_batches(usable, self.batch_tokens, equal_lengths=equal_lengths)
-        if self.check.shares_prefixes and params.task not in TOKEN_TASKS:
+        packed = self.backbone.path == "packed"
+        batches = plan_batches(usable, self.batch_tokens, equal_lengths=not packed)
+        if packed and self.check.shares_prefixes and params.task not in TOKEN_TASKS:
             tokenized, batches = share_prefixes(tokenized, usable, self.batch_tokens)
         compute = partial(self._pool_rows, tokenized, params=params, collector=collector)
         with closing(self._computed(compute, list(batches), tokenized.lengths)) as computed:

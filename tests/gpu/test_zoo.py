@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from poolembed.runner.attention import _varlen_kernel
-from poolembed.runner.budget import GPU_CANDIDATES, choose_budget
+from poolembed.runner.budget import GPU_CANDIDATES, Trials
+from poolembed.runner.workers import GPU_WORKERS
 from tests.runner.zoo import RAW, ZOO, Call, answers, calls, differences, load, runner_of, stored
 
 pytestmark = [
@@ -53,16 +54,11 @@ def test_long_causal_rows_run_in_pieces(family):
     assert differences(load(family, device=DEVICE), Call(family, "embed"), budget=64) == {}
 
 
-def test_a_budget_is_found(tmp_path):
+def test_a_budget_and_workers_are_found(tmp_path):
     backbone = load("bert-mean", device=DEVICE).backbone
-    file = tmp_path / "budgets.json"
-    budget = choose_budget(backbone, "model", max_length=256, token_id=10, file=file)
-    assert budget in GPU_CANDIDATES
-    assert torch.cuda.get_device_name(backbone.device) in file.read_text("utf-8")
-
-
-def test_results_are_in_host_memory_and_float32():
-    runner = load("bert-mean", device=DEVICE, dtype="bfloat16")
-    values = runner.pool(runner.tokenizers.texts()(["a", "b c"]), runner.params("embed")).values
-    assert values.dtype == np.float32
-    assert np.linalg.norm(values, axis=1) == pytest.approx(1, abs=RAW)
+    trials = Trials(
+        backbone=backbone, key="model", max_length=256, token_id=10, file=tmp_path / "budgets.json"
+    )
+    workers = trials.workers(None)
+    assert workers.number == GPU_WORKERS
+    assert trials.batch_tokens(workers) in GPU_CANDIDATES
