@@ -62,3 +62,11 @@ def test_a_budget_and_workers_are_found(tmp_path):
     workers = trials.workers(None)
     assert workers.number == GPU_WORKERS
     assert trials.batch_tokens(workers) in GPU_CANDIDATES
+    assert torch.cuda.get_device_name(backbone.device) in file.read_text("utf-8")
+
+
+def test_results_are_in_host_memory_and_float32():
+    runner = load("bert-mean", device=DEVICE, dtype="bfloat16")
+    values = runner.pool(runner.tokenizers.texts()(["a", "b c"]), runner.params("embed")).values
+    assert values.dtype == np.float32
+    assert np.linalg.norm(values, axis=1) == pytest.approx(1, abs=RAW)
