@@ -56,9 +56,8 @@ def test_long_causal_rows_run_in_pieces(family):
 
 def test_a_budget_and_workers_are_found(tmp_path):
     backbone = load("bert-mean", device=DEVICE).backbone
-    trials = Trials(
-        backbone=backbone, key="model", max_length=256, token_id=10, file=tmp_path / "budgets.json"
-    )
+    file = tmp_path / "budgets.json"
+    trials = Trials(backbone=backbone, key="model", max_length=256, token_id=10, file=file)
     workers = trials.workers(None)
     assert workers.number == GPU_WORKERS
     assert trials.batch_tokens(workers) in GPU_CANDIDATES
