@@ -6,7 +6,10 @@ products are oneDNN's, through the operator that torch's own compiler uses; it i
 computes is tried before it is trusted.
 """
 
+import threading
+from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -26,15 +29,53 @@ MOST_ACTIVATION = (255, 127)
 TRIAL_SIZE = 64
 
 
+class Rounded(NamedTuple):
+    """Tokens in whole numbers: `steps * step + least` is nearly what they were.
+
+    Attributes:
+        steps: shape (num_tokens, size), uint8.
+        step: shape (num_tokens, 1), float32.
+        least: shape (num_tokens, 1), float32.
+    """
+
+    steps: torch.Tensor
+    step: torch.Tensor
+    least: torch.Tensor
+
+
+class SharedInput(threading.local):
+    """What layers that read one input, one after the other, have rounded once; each thread has its own.
+
+    Args:
+        num_readers: how many layers read it; what one alone reads is not kept.
+    """
+
+    def __init__(self, num_readers: int = 1) -> None:
+        self._num_readers = num_readers
+        self._kept: tuple[torch.Tensor, Rounded] | None = None
+        self._num_left = 0
+
+    def rounded(self, input: torch.Tensor, most: int) -> Rounded:
+        """Return the tokens of `input`, shape (..., size), rounded to 0 ... `most`."""
+        if self._kept is not None and self._kept[0] is input:
+            found = self._kept[1]
+        else:
+            found, self._num_left = _round(input.reshape(-1, input.shape[-1]), most), self._num_readers
+        self._num_left -= 1
+        self._kept = (input, found) if self._num_left > 0 else None
+        return found
+
+
 class Int8Linear(nn.Linear):
     """A linear layer of eight bits; inputs and outputs are float32.
 
     Args:
         layer: whose weight and bias, both float32, these are; they are shared.
         most: largest activation, see `most_activation`.
+        shared: what the layers that read the same input have in common; None for a layer alone.
     """
 
-    def __init__(self, layer: nn.Linear, most: int) -> None:
+    def __init__(self, layer: nn.Linear, most: int, shared: SharedInput | None = None) -> None:
         nn.Module.__init__(self)
         self.in_features, self.out_features = layer.in_features, layer.out_features
         self.weight, self.bias = layer.weight, layer.bias
@@ -45,17 +86,13 @@ class Int8Linear(nn.Linear):
         self._sums = rounded.sum(1) * self._scales
         self._zero_points = torch.zeros(self.out_features, dtype=torch.int32)
         self._most = most
+        self._shared = shared or SharedInput()
         # No buffer: the layout is known to oneDNN alone, so that it can be neither moved nor saved.
         self._packed = (torch.ops.onednn.qlinear_prepack(rounded.to(torch.int8), None),)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Return the product, shape (..., out_features), of `input`, shape (..., in_features), float32."""
-        rows = input.reshape(-1, self.in_features)
-        least = rows.amin(1, keepdim=True)
-        step = ((rows.amax(1, keepdim=True) - least) / self._most).clamp_min_(torch.finfo(rows.dtype).tiny)
-        per_step = 1 / step
-        # Half a step more, since the conversion to whole numbers cuts off.
-        steps = torch.addcmul(0.5 - least * per_step, rows, per_step).to(torch.uint8)
+        steps, step, least = self._shared.rounded(input, self._most)
         output = _product(steps, self._packed[0], self._scales, self._zero_points)
         output.mul_(step).addcmul_(least, self._sums)
         if self.bias is not None:
@@ -78,24 +115,51 @@ def quantize_linears(backbone: Backbone, batch: PackedBatch, heads: nn.Module) -
         ConfigError: this build of torch, or this processor, has no exact products of eight bits, or the
             transformer has no linear layers.
     """
-    ran: list[nn.Module] = []
+    ran: list[tuple[nn.Linear, torch.Tensor]] = []
     modules = list(backbone.model.modules())
     kept = set(heads.modules())
     linears = [module for module in modules if type(module) is nn.Linear and module not in kept]
-    hooks = [linear.register_forward_hook(lambda module, *_: ran.append(module)) for linear in linears]
+    hooks = [
+        linear.register_forward_hook(lambda layer, inputs, _: ran.append((layer, inputs[0])))
+        for linear in linears
+    ]
     expected = backbone.forward(batch)
     for hook in hooks:
         hook.remove()
     if not ran:
         raise ConfigError("--dtype int8: the model has no linear layers to quantize", "use --dtype float32")
     most = most_activation()
-    layers = {layer: Int8Linear(layer, most) for layer in ran if isinstance(layer, nn.Linear)}
+    layers: dict[nn.Module, Int8Linear] = {}
+    for group in _readers(ran):
+        shared = SharedInput(len(group))
+        layers |= {layer: Int8Linear(layer, most, shared) for layer in group if layer not in layers}
     for module in modules:
         for name, child in list(module._modules.items()):
             if child in layers:
                 setattr(module, name, layers[child])
     found = backbone.forward(batch)
     return float(torch.cosine_similarity(found, expected, dim=-1).mean())
+
+
+def _readers(ran: Sequence[tuple[nn.Linear, torch.Tensor]]) -> list[list[nn.Linear]]:
+    """Return the layers that read one tensor, one after the other, in the order in which they ran."""
+    groups: list[list[nn.Linear]] = []
+    last = None
+    for layer, input in ran:
+        if input is not last:
+            groups.append([])
+        groups[-1].append(layer)
+        last = input
+    return groups
+
+
+def _round(rows: torch.Tensor, most: int) -> Rounded:
+    least = rows.amin(1, keepdim=True)
+    step = ((rows.amax(1, keepdim=True) - least) / most).clamp_min_(torch.finfo(rows.dtype).tiny)
+    per_step = 1 / step
+    # Half a step more, since the conversion to whole numbers cuts off.
+    steps = torch.addcmul(0.5 - least * per_step, rows, per_step).to(torch.uint8)
+    return Rounded(steps, step, least)
 
 
 @cache

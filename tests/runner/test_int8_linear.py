@@ -1,6 +1,7 @@
 """Layers of eight bits: exact products of rounded numbers, a row at a time, close to float32."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from torch import nn
 from poolembed.config import ModelConfig
 from poolembed.errors import ConfigError
 from poolembed.runner import int8_linear, load_runner
-from poolembed.runner.int8_linear import Int8Linear, most_activation, quantize_linears
+from poolembed.runner.int8_linear import Int8Linear, SharedInput, most_activation, quantize_linears
 from poolembed.runner.packing import pack
 from tests.runner.backbones import rows_of
 
@@ -95,6 +96,37 @@ def test_numbers_without_a_range_are_kept(rng):
     assert found[1, 1] == 1
 
 
+def test_layers_that_read_one_input_round_it_once_and_another_anew(rng):
+    weights = [rng.standard_normal((4, 32)).astype(np.float32) for _ in range(3)]
+    most = most_activation()
+    shared = SharedInput(3)
+    together = [Int8Linear(layer_of(weight, None), most, shared) for weight in weights]
+    alone = [Int8Linear(layer_of(weight, None), most) for weight in weights]
+    first, second = (torch.from_numpy(rng.standard_normal((5, 32)).astype(np.float32)) for _ in range(2))
+    with torch.inference_mode():
+        # The second is read before the third layer has read the first.
+        order = [(0, first), (1, first), (0, second), (1, second), (2, second), (2, first), (0, first)]
+        for layer, x in order:
+            assert torch.equal(together[layer](x), alone[layer](x))
+        # After its last reader nothing is kept, so that a tensor whose numbers change is read anew.
+        for layer in together:
+            layer(second)
+        second += 1
+        assert torch.equal(together[0](second), alone[0](second))
+
+
+def test_a_transformers_query_key_and_value_share_their_input(models):
+    model = ModelConfig(model=str(models / "bert-mean"), device="cpu", dtype="int8")
+    layers = [
+        module
+        for module in load_runner(model, None, 512).backbone.model.modules()
+        if isinstance(module, Int8Linear)
+    ]
+    sizes = Counter(Counter(id(layer._shared) for layer in layers).values())
+    # Two layers of one group of three and three layers alone, and the pooler that transformers runs as well.
+    assert sizes == {3: 2, 1: 7}
+
+
 @pytest.mark.parametrize(("family", "least"), FAMILIES.items())
 def test_vectors_are_close_to_float32(models, runner_of, family, least):
     runner = load_runner(ModelConfig(model=str(models / family), device="cpu", dtype="int8"), None, 512)
@@ -127,7 +159,17 @@ def test_products_that_are_cut_off_are_given_up(monkeypatch):
     monkeypatch.setattr(torch.ops.onednn, "qlinear_prepack", lambda weight, _: weight)
     most_activation.cache_clear()
     assert most_activation() == 127
-    monkeypatch.setattr(int8_linear, "_product", lambda *_: torch.zeros(1))
+    most_activation.cache_clear()
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("no such kernel"), AttributeError("no such operator")])
+def test_a_machine_without_exact_products_is_refused(monkeypatch, error):
+    def product(*_):
+        if error is not None:
+            raise error
+        return torch.zeros(1)
+
+    monkeypatch.setattr(int8_linear, "_product", product)
     most_activation.cache_clear()
     with pytest.raises(ConfigError, match="has no exact products of eight bits"):
         most_activation()
