@@ -16,6 +16,7 @@ from torch import nn
 
 from poolembed.errors import ConfigError
 from poolembed.runner.backbone import Backbone
+from poolembed.runner.layers import forward_seen, places_of, put
 from poolembed.runner.packing import PackedBatch
 
 # Largest magnitude of a weight; -128 is left out so that there is as much on both sides of zero.
@@ -115,17 +116,12 @@ def quantize_linears(backbone: Backbone, batch: PackedBatch, heads: nn.Module) -
         ConfigError: this build of torch, or this processor, has no exact products of eight bits, or the
             transformer has no linear layers.
     """
-    ran: list[tuple[nn.Linear, torch.Tensor]] = []
-    modules = list(backbone.model.modules())
+    ran: list[tuple[nn.Module, torch.Tensor]] = []
     kept = set(heads.modules())
-    linears = [module for module in modules if type(module) is nn.Linear and module not in kept]
-    hooks = [
-        linear.register_forward_hook(lambda layer, inputs, _: ran.append((layer, inputs[0])))
-        for linear in linears
+    linears = [
+        module for module in backbone.model.modules() if type(module) is nn.Linear and module not in kept
     ]
-    expected = backbone.forward(batch)
-    for hook in hooks:
-        hook.remove()
+    expected = forward_seen(backbone, batch, linears, lambda layer, inputs, _: ran.append((layer, inputs[0])))
     if not ran:
         raise ConfigError("--dtype int8: the model has no linear layers to quantize", "use --dtype float32")
     most = most_activation()
@@ -133,19 +129,17 @@ def quantize_linears(backbone: Backbone, batch: PackedBatch, heads: nn.Module) -
     for group in _readers(ran):
         shared = SharedInput(len(group))
         layers |= {layer: Int8Linear(layer, most, shared) for layer in group if layer not in layers}
-    for module in modules:
-        for name, child in list(module._modules.items()):
-            if child in layers:
-                setattr(module, name, layers[child])
+    put(places_of(backbone.model), layers)
     found = backbone.forward(batch)
     return float(torch.cosine_similarity(found, expected, dim=-1).mean())
 
 
-def _readers(ran: Sequence[tuple[nn.Linear, torch.Tensor]]) -> list[list[nn.Linear]]:
+def _readers(ran: Sequence[tuple[nn.Module, torch.Tensor]]) -> list[list[nn.Linear]]:
     """Return the layers that read one tensor, one after the other, in the order in which they ran."""
     groups: list[list[nn.Linear]] = []
     last = None
     for layer, input in ran:
+        assert isinstance(layer, nn.Linear)
         if input is not last:
             groups.append([])
         groups[-1].append(layer)
