@@ -20,13 +20,16 @@ def forward_seen(
     layers: Iterable[nn.Module],
     note: Callable[[nn.Module, tuple[Any, ...], Any], None],
 ) -> torch.Tensor:
-    """Run a batch while `note` is told of every call of `layers`, and return its hidden states.
+    """Run a batch while `note` is told of every call of some layers.
 
     Args:
         backbone: the loaded model.
         batch: what is run.
         layers: modules of the model.
         note: a forward hook: takes module, inputs and output.
+
+    Returns:
+        Hidden states, as `backbone.forward` gives them.
     """
     with ExitStack() as hooks:
         for layer in layers:
@@ -35,7 +38,14 @@ def forward_seen(
 
 
 def places_of(model: nn.Module) -> list[Place]:
-    """Return where every module of a model stands; one that is held twice has two places."""
+    """Return where every module of a model stands; one that is held twice has two places.
+
+    Args:
+        model: the whole model.
+
+    Returns:
+        A place for each part of each module, parents first.
+    """
     # Not `named_children`, which shows a module that is held twice only once.
     return [
         (parent, name, child)
@@ -46,6 +56,11 @@ def places_of(model: nn.Module) -> list[Place]:
 
 
 def put(places: Sequence[Place], replacements: Mapping[nn.Module, nn.Module]) -> None:
-    """Put into each place the replacement of what stood there, or that itself where it has none."""
+    """Put into each place the replacement of what stood there, or that itself where it has none.
+
+    Args:
+        places: what `places_of` gave, before anything was replaced.
+        replacements: new modules by the ones they replace.
+    """
     for parent, name, module in places:
         setattr(parent, name, replacements.get(module, module))
