@@ -1,4 +1,4 @@
-"""A loaded checkpoint taken apart: the transformer on one side, what pools its output on the other."""
+"""What pools the output of a transformer, from the parts of its checkpoint."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -22,37 +22,32 @@ from poolembed.poolers import (
     pooler_for_token_classify,
     pooler_for_token_embed,
 )
-from poolembed.runner.heads import ModelHead, detach_decoder
+from poolembed.runner.parts import Parts
 from poolembed.runner.projector import linear, load_projector, read_weights
-from poolembed.runner.spec import ModelSpec
+from poolembed.runner.spec import LogitHead, ModelSpec
 
-Assembled = tuple[Any, Pooler]
-"""A transformer without a head, and the pooler of everything that the model can do."""
-
-
-def assemble(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
-    """Separate a loaded model into transformer and pooler.
+def assemble(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:
+    """Make the pooler of everything that a model can do.
 
     Args:
         spec: what the checkpoint declares.
-        model: the model as loaded; heads are taken out of it.
+        parts: the loaded model.
         device: where heads are put, in float32.
 
     Returns:
-        The transformer without its head, and the pooler with it, which is moved to `device`.
+        What turns hidden states into results, on `device`.
 
     Raises:
         ModelError: a head's weights are missing.
     """
-    transformer, pooler = _ASSEMBLERS[spec.kind](spec, model, device)
-    return transformer, pooler.eval().to(device)
+    return _ASSEMBLERS[spec.kind](spec, parts, device).eval().to(device)
 
 
-def _embedding(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+def _embedding(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:
     projector = load_projector(spec, device)
     if spec.bge_m3 is None:
-        return model, DispatchPooler.for_embedding(spec.pooler_config, projector)
-    return model, _bge_m3(spec, model.config, projector)
+        return DispatchPooler.for_embedding(spec.pooler_config, projector)
+    return _bge_m3(spec, parts.transformer.config, projector)
 
 
 def _bge_m3(spec: ModelSpec, config: Any, projector: nn.Module | None) -> Pooler:  # noqa: ANN401
@@ -73,53 +68,47 @@ def _bge_m3(spec: ModelSpec, config: Any, projector: nn.Module | None) -> Pooler
     )
 
 
-def _sparse(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
-    transformer, decoder = model.base_model, detach_decoder(model)
-    bias = None if decoder.bias is None else decoder.bias.float()
-    return transformer, SpladePooler(ModelHead(model, with_pooler=False), decoder.weight.float(), bias)
+def _sparse(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001 - one of a table
+    assert parts.head is not None
+    assert parts.decoder is not None
+    weight, bias = parts.decoder
+    return SpladePooler(parts.head, weight.float(), None if bias is None else bias.float())
 
 
-def _late_interaction(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+def _late_interaction(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001
     pooler = pooler_for_token_embed(spec.pooler_config, load_projector(spec, device))
-    return model, DispatchPooler({"token_embed": pooler})
+    return DispatchPooler({"token_embed": pooler})
 
 
-def _classifier(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
-    if spec.logit_head is not None:
-        classifier: nn.Module = _logit_head(spec, model)
-        transformer = model.base_model
-    else:
-        transformer = model.base_model
-        classifier = ModelHead(model)
+def _classifier(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001
     pooler = pooler_for_classify(
         spec.pooler_config,
-        model_config=_holder(transformer.config),
-        classifier=classifier,
+        model_config=_holder(parts.transformer.config),
+        classifier=_head(spec, parts),
         act_fn=_activation(spec),
     )
-    return transformer, DispatchPooler({"classify": pooler})
+    return DispatchPooler({"classify": pooler})
 
 
-def _token_classifier(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
-    transformer = model.base_model
-    return transformer, _token_pooler(spec, transformer, ModelHead(model, with_pooler=False))
+def _token_classifier(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001
+    return _token_pooler(spec, parts, _head(spec, parts))
 
 
-def _reward(spec: ModelSpec, model: Any, device: torch.device) -> Assembled:  # noqa: ANN401
+def _reward(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001
     if spec.logit_head is not None:
-        transformer = model.base_model
-        return transformer, _token_pooler(spec, transformer, _logit_head(spec, model))
+        return _token_pooler(spec, parts, _head(spec, parts))
     head = _reward_head(spec)
-    token_pooler = _token_pooler(spec, model, head)
+    token_pooler = _token_pooler(spec, parts, head)
     if "classify" not in spec.tasks:
-        return model, token_pooler
+        return token_pooler
+    model_config = _holder(parts.transformer.config)
     last = pooler_for_classify(
-        spec.pooler_config, model_config=_holder(model.config), classifier=head, act_fn=_activation(spec)
+        spec.pooler_config, model_config=model_config, classifier=head, act_fn=_activation(spec)
     )
-    return model, DispatchPooler({"token_classify": token_pooler, "classify": last})
+    return DispatchPooler({"token_classify": token_pooler, "classify": last})
 
 
-_ASSEMBLERS: dict[str, Callable[[ModelSpec, Any, torch.device], Assembled]] = {
+_ASSEMBLERS: dict[str, Callable[[ModelSpec, Parts, torch.device], Pooler]] = {
     "embedding": _embedding,
     "sparse": _sparse,
     "late-interaction": _late_interaction,
@@ -131,10 +120,17 @@ _ASSEMBLERS: dict[str, Callable[[ModelSpec, Any, torch.device], Assembled]] = {
 }
 
 
-def _token_pooler(spec: ModelSpec, transformer: Any, head: nn.Module) -> Pooler:  # noqa: ANN401
+def _head(spec: ModelSpec, parts: Parts) -> nn.Module:
+    if spec.logit_head is not None:
+        return _logit_head(spec.logit_head, parts)
+    assert parts.head is not None
+    return parts.head
+
+
+def _token_pooler(spec: ModelSpec, parts: Parts, head: nn.Module) -> Pooler:
     pooler = pooler_for_token_classify(
         spec.pooler_config,
-        model_config=_holder(transformer.config),
+        model_config=_holder(parts.transformer.config),
         classifier=head,
         act_fn=_activation(spec),
     )
@@ -152,12 +148,13 @@ def _activation(spec: ModelSpec) -> nn.Module:
     return LambdaPoolerActivation(getattr(nn, spec.activation)())
 
 
-def _logit_head(spec: ModelSpec, model: Any) -> nn.Linear:  # noqa: ANN401
+def _logit_head(head: LogitHead, parts: Parts) -> nn.Linear:
     """Return the rows of the language-model head that score, as a layer of its own."""
-    assert spec.logit_head is not None
-    head, ids = model.get_output_embeddings(), list(spec.logit_head.token_ids)
-    weight, bias = head.weight[ids].float(), None if head.bias is None else head.bias[ids].float()
-    if spec.logit_head.method == "from_2_way_softmax":
+    assert parts.decoder is not None
+    weight, bias = parts.decoder
+    ids = list(head.token_ids)
+    weight, bias = weight[ids].float(), None if bias is None else bias[ids].float()
+    if head.method == "from_2_way_softmax":
         # The softmax over two logits is the sigmoid of their difference.
         weight = weight[1:] - weight[:1]
         bias = None if bias is None else bias[1:] - bias[:1]

@@ -1,10 +1,4 @@
-"""Attention over packed rows, in the place where transformers looks for an attention function.
-
-The rows' boundaries arrive as the keyword argument `packed_rows`, which models hand through to
-attention untouched. A model that does not hand it through, or never calls the function, is found out
-by the self-check and runs on the equal-length path instead. No mask function is registered: for an
-attention function that it does not know, transformers makes no mask.
-"""
+"""Attention over packed rows: each token sees tokens of its own row alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,11 +7,12 @@ from typing import Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
-from transformers import AttentionInterface
-
-PACKED_ATTENTION = "poolembed_packed"
 
 VarlenKernel = Callable[..., Any]
+
+PACKED_ATTENTION = "poolembed_packed"
+"""Its name among the attention functions of transformers."""
+
 _VARLEN_DTYPES = (torch.float16, torch.bfloat16)
 
 # Up to so many tokens a row, plain products of many small matrices are faster on a CPU than the generic
@@ -72,77 +67,55 @@ class PackedRows:
     num_calls: int = field(default=0)
 
 
-def packed_attention(
-    module: torch.nn.Module,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attention_mask: torch.Tensor | None,
-    **kwargs: Any,  # noqa: ANN401 - what a layer passes differs by architecture
-) -> tuple[torch.Tensor, None]:
+@dataclass(frozen=True, slots=True)
+class AttentionLayer:
+    """What one attention layer asks for.
+
+    Attributes:
+        scale: factor on the products of queries and keys.
+        causal: whether a token sees only those before it, and itself.
+        window: tokens that it sees on each side, itself included; None for all.
+        softcap: bound of the scores; None for none.
+        bias: returns what is added to the scores of a row of so many tokens, shape (heads, length, length),
+            in the dtype of the queries; None for nothing.
+    """
+
+    scale: float
+    causal: bool = False
+    window: int | None = None
+    softcap: float | None = None
+    bias: Callable[[int], torch.Tensor] | None = None
+
+
+def attend(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: PackedRows, layer: AttentionLayer
+) -> torch.Tensor:
     """Attend within each row of a packed batch.
 
     Args:
-        module: the attention layer; its `is_causal` decides where the call does not say.
-        query: shape (1, num_heads, num_tokens, head_size).
-        key: shape (1, num_key_value_heads, num_tokens, head_size).
-        value: as `key`.
-        attention_mask: must be None, since rows are told apart by `packed_rows`.
-        **kwargs: `packed_rows` (required), `scaling`, `is_causal`, `sliding_window`, `softcap`.
+        q: queries, shape (num_tokens, num_heads, head_size).
+        k: keys, shape (num_tokens, num_key_value_heads, head_size).
+        v: values, as `k`.
+        rows: where rows begin and end; its count of calls goes up.
+        layer: what the layer asks for.
 
     Returns:
-        Attention output, shape (1, num_tokens, num_heads, head_size), and None for the weights.
+        Attention output, shape (num_tokens, num_heads, head_size).
 
     Raises:
-        PackingError: boundaries are missing, or the layer adds a mask or a bias of its own.
+        PackingError: a prefix is shared in a layer that is not causal.
     """
-    rows = kwargs.get("packed_rows")
-    if rows is None or query.shape[0] != 1:
-        raise PackingError("the model does not hand the rows' boundaries to its attention layers")
-    for name in ("position_bias", "s_aux", "head_mask"):
-        if kwargs.get(name) is not None:
-            raise PackingError(f"the attention layers use {name}")
-    if attention_mask is not None:
-        raise PackingError("the model makes an attention mask of its own")
     rows.num_calls += 1
-    layer = _layer_of(module, query, kwargs)
     if rows.prefixes is not None and not layer.causal:
         raise PackingError("tokens of a shared prefix would have to see what follows it")
-    q, k, v = (states[0].transpose(0, 1) for states in (query, key, value))
     kernel = None
-    if rows.cu_seq_lens is not None and layer.softcap is None and q.dtype in _VARLEN_DTYPES:
+    if rows.cu_seq_lens is not None and layer.softcap is layer.bias is None and q.dtype in _VARLEN_DTYPES:
         kernel = _varlen_kernel()  # pragma: no cover - needs CUDA
-    output = _grouped(q, k, v, rows, layer) if kernel is None else _varlen(kernel, (q, k, v), rows, layer)
-    return output[None], None
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """What one attention layer asks for; `window` counts the tokens on each side, itself included."""
-
-    scale: float
-    causal: bool
-    window: int | None
-    softcap: float | None
-
-
-def _layer_of(module: torch.nn.Module, query: torch.Tensor, kwargs: dict[str, Any]) -> _Layer:
-    causal = kwargs.get("is_causal")
-    if causal is None:
-        # A checkpoint of a decoder may declare itself bidirectional in its config alone.
-        declared = getattr(getattr(module, "config", None), "is_causal", None)
-        causal = declared is not False and bool(getattr(module, "is_causal", True))
-    scaling = kwargs.get("scaling")
-    return _Layer(
-        scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
-        causal=bool(causal),
-        window=kwargs.get("sliding_window"),
-        softcap=kwargs.get("softcap"),
-    )
+    return _grouped(q, k, v, rows, layer) if kernel is None else _varlen(kernel, (q, k, v), rows, layer)
 
 
 def _grouped(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: PackedRows, layer: _Layer
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: PackedRows, layer: AttentionLayer
 ) -> torch.Tensor:
     """One dense call for each run of rows of equal length; tensors are (num_tokens, heads, size)."""
     output = torch.empty(q.shape[0], q.shape[1], v.shape[2], dtype=q.dtype, device=q.device)
@@ -153,7 +126,7 @@ def _grouped(
         group = [t[start:end].unflatten(0, (count, length)).transpose(1, 2) for t in (q, k, v)]
         if prefix is None:
             seen = None if rows.seen_lengths is None else rows.seen_lengths[row : row + count]
-            mask = _mask(length, layer, seen, q.device)
+            mask = _mask(length, layer, seen, q)
         else:
             group[1:] = [_after(t[prefix], own) for t, own in zip((k, v), group[1:], strict=True)]
             mask = _mask_after(prefix.stop - prefix.start, length, layer, q.device)
@@ -164,7 +137,7 @@ def _grouped(
 
 
 def _dense(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layer: _Layer, mask: torch.Tensor | None
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layer: AttentionLayer, mask: torch.Tensor | None
 ) -> torch.Tensor:
     """Attention of rows of one length, tensors (num_rows, heads, length, size)."""
     grouped_heads = q.shape[1] != k.shape[1]
@@ -185,7 +158,7 @@ def _dense(
     return scores.softmax(dim=-1, dtype=torch.float32).to(v.dtype) @ v
 
 
-def _suits_products(q: torch.Tensor, layer: _Layer) -> bool:
+def _suits_products(q: torch.Tensor, layer: AttentionLayer) -> bool:
     is_plain = not layer.causal and layer.softcap is None
     # In half precision the generic kernel adds up in float32; products would round every score.
     is_cheap = q.device.type == "cpu" and q.dtype == torch.float32 and q.shape[2] <= SHORT_TOKENS
@@ -199,11 +172,21 @@ def _products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float) -
     return torch.bmm(weights, v3).view(*q.shape[:3], v.shape[3])
 
 
-def _mask(length: int, layer: _Layer, seen: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
-    """Which keys a query sees, broadcastable to (num_rows, heads, length, length).
+def _mask(length: int, layer: AttentionLayer, seen: torch.Tensor | None, q: torch.Tensor) -> torch.Tensor | None:
+    """Which keys a query sees, or what is added to their scores, broadcastable to (rows, heads, length, length).
 
     None where it sees all, or all before it in a causal layer.
     """
+    visible = _visible(length, layer, seen, q.device)
+    if layer.bias is None:
+        return visible
+    bias = layer.bias(length)
+    return bias if visible is None else torch.where(visible, bias, float("-inf"))
+
+
+def _visible(
+    length: int, layer: AttentionLayer, seen: torch.Tensor | None, device: torch.device
+) -> torch.Tensor | None:
     windowed = layer.window is not None and length > layer.window
     if not windowed and seen is None:
         return None
@@ -222,14 +205,14 @@ def _after(prefix: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
     return torch.cat([prefix.transpose(0, 1).expand(len(own), -1, -1, -1), own], dim=2)
 
 
-def _mask_after(num_before: int, length: int, layer: _Layer, device: torch.device) -> torch.Tensor:
+def _mask_after(num_before: int, length: int, layer: AttentionLayer, device: torch.device) -> torch.Tensor:
     """Which keys a query of a causal layer sees behind a prefix, shape (length, num_before + length)."""
     mask = torch.ones(length, num_before + length, dtype=torch.bool, device=device).tril(num_before)
     return mask if layer.window is None else mask.triu(num_before + 1 - layer.window)
 
 
 def _varlen(
-    kernel: VarlenKernel, states: tuple[torch.Tensor, ...], rows: PackedRows, layer: _Layer
+    kernel: VarlenKernel, states: tuple[torch.Tensor, ...], rows: PackedRows, layer: AttentionLayer
 ) -> torch.Tensor:
     """One call for the whole batch, on a device that has a kernel for rows of unequal length."""
     left = -1 if layer.window is None else layer.window - 1
@@ -268,6 +251,3 @@ def _varlen_kernel() -> VarlenKernel | None:
     except ImportError:  # pragma: no cover - torch before 2.9
         return None
     return varlen_attn
-
-
-AttentionInterface.register(PACKED_ATTENTION, packed_attention)

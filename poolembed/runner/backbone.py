@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from poolembed.runner.attention import PACKED_ATTENTION, PackedRows, RowKeys
+from poolembed.runner.encoder.model import EncoderModel
 from poolembed.runner.packing import (
     IntArray,
     PackedBatch,
@@ -48,9 +49,12 @@ class Backbone:
     scales_with_length: bool = False
     own_attention: str = field(init=False)
     _parameters: frozenset[str] = field(init=False, repr=False)
+    _is_switched: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.own_attention = self.model.config._attn_implementation
+        # Layers of `encoder` are told by each call how to attend.
+        self._is_switched = not isinstance(self.model, EncoderModel)
+        self.own_attention = self.model.config._attn_implementation if self._is_switched else ""
         self._parameters = frozenset(inspect.signature(self.model.forward).parameters)
 
     @property
@@ -73,7 +77,8 @@ class Backbone:
 
     def use_path(self, path: ForwardPath) -> None:
         """Switch between packed attention and the model's own."""
-        self.model.set_attn_implementation(PACKED_ATTENTION if path == "packed" else self.own_attention)
+        if self._is_switched:
+            self.model.set_attn_implementation(PACKED_ATTENTION if path == "packed" else self.own_attention)
         self.path = path
 
     def count_packed_calls(self, batch: PackedBatch) -> tuple[torch.Tensor, int]:
@@ -166,6 +171,8 @@ class Backbone:
         if batch.seen_lengths is not None:
             seen = self._tensor(batch.seen_lengths)[:, None]
             mask = (torch.arange(shape[1], device=self.device) < seen).long()
+        if not self._is_switched:
+            inputs["position_ids"] = self._tensor(self._positions(batch)).view(shape)
         output = self.model(**inputs, attention_mask=mask, **self._options())
         hidden_states: torch.Tensor = output.last_hidden_state
         return hidden_states.flatten(0, 1)
@@ -180,15 +187,23 @@ class Backbone:
         return inputs
 
     def _positions(self, batch: PackedBatch) -> IntArray:
-        embeddings: Any = getattr(self.model, "embeddings", None)
-        if not hasattr(embeddings, "create_position_ids_from_input_ids"):
+        padding_idx = self._padding_idx
+        if padding_idx is None:
             return positions_in_rows(batch.lengths)
         # RoBERTa's rule: pad tokens stay at padding_idx, all others count on from padding_idx + 1.
-        padding_idx = int(embeddings.padding_idx)
         counted = batch.token_ids != padding_idx
         total = np.cumsum(counted)
         before = np.repeat((total - counted)[np.cumsum(batch.lengths) - batch.lengths], batch.lengths)
         return np.asarray(np.where(counted, total - before, 0) + padding_idx, np.int64)
+
+    @property
+    def _padding_idx(self) -> int | None:
+        """The pad token of models that count positions on from it; None for those that begin at 0."""
+        embeddings: Any = getattr(self.model, "embeddings", None)
+        counts_on = isinstance(self.model, EncoderModel) or hasattr(
+            embeddings, "create_position_ids_from_input_ids"
+        )
+        return embeddings.padding_idx if counts_on else None
 
     def _options(self) -> dict[str, bool]:
         # Without this, decoders take packed rows for one sequence that continues a cache.

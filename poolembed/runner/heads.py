@@ -1,4 +1,4 @@
-"""Heads of transformers models as plain functions of a hidden state.
+"""Heads of transformers models as plain functions of a hidden state, apart from the transformers below them.
 
 A head is run by the code of its own architecture: the transformer below it is replaced by a stand-in
 that returns given hidden states. No head is written again here, and none is known by name.
@@ -9,6 +9,29 @@ from typing import Any
 import torch
 from torch import nn
 from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAttentions
+
+from poolembed.runner.parts import Parts
+from poolembed.runner.spec import ModelSpec
+
+
+def take_apart(spec: ModelSpec, model: Any) -> Parts:  # noqa: ANN401 - a class of transformers
+    """Separate a model of transformers into its transformer and its head.
+
+    Args:
+        spec: what the checkpoint declares.
+        model: the model as loaded; it is changed.
+    """
+    if spec.logit_head is not None:
+        decoder = model.get_output_embeddings()
+        return Parts(model.base_model, decoder=(decoder.weight, decoder.bias))
+    if spec.kind == "sparse":
+        transformer, decoder = model.base_model, detach_decoder(model)
+        return Parts(transformer, ModelHead(model, with_pooler=False), (decoder.weight, decoder.bias))
+    if spec.kind in ("classifier", "cross-encoder"):
+        return Parts(model.base_model, ModelHead(model))
+    if spec.kind == "token-classifier":
+        return Parts(model.base_model, ModelHead(model, with_pooler=False))
+    return Parts(model)
 
 
 class ModelHead(nn.Module):

@@ -1,6 +1,7 @@
 """From the name of a model to a runner that is ready and checked."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,20 +11,21 @@ from poolembed.errors import ModelError
 from poolembed.runner.assemble import assemble
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.budget import CPU_CANDIDATES, Trials
-from poolembed.runner.checkpoint import load_checkpoint, load_tokenizer
 from poolembed.runner.describe import describe_model
 from poolembed.runner.device import resolve_device, resolve_dtype
+from poolembed.runner.encoder import load_encoder
 from poolembed.runner.head_check import check_head, own_logits
 from poolembed.runner.int8_linear import quantize_linears
 from poolembed.runner.memory import keep_freed_memory
 from poolembed.runner.packed_linear import pack_linears, pays_here
-from poolembed.runner.packing import pack
+from poolembed.runner.packing import TokenizedRows, pack
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.prefix import PIECEWISE
 from poolembed.runner.rope import scales_with_length
 from poolembed.runner.self_check import can_share_prefixes, random_rows, self_check
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.spec.document import USER
+from poolembed.runner.tokenizer_files import load_tokenizer
 from poolembed.runner.tokenizers import Tokenizers
 from poolembed.runner.workers import ALONE
 
@@ -58,12 +60,24 @@ def load_runner(
     dtype = resolve_dtype(model.dtype, device=device, stored=_stored(spec), model_type=spec.model_type)
     if device.type == "cpu":
         keep_freed_memory()
-    loaded = load_checkpoint(spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code)
     tokenizer = load_tokenizer(spec, trust_remote_code=model.trust_remote_code)
-    vocab_size = loaded.get_input_embeddings().num_embeddings
-    rows = random_rows(vocab_size, spec.max_length, frozenset(tokenizer.all_special_ids))
-    expected = own_logits(loaded, rows) if _has_own_logits(spec) else None
-    transformer, pooling = assemble(spec, loaded, device)
+    special_ids = frozenset(tokenizer.all_special_ids)
+    parts = None if model.trust_remote_code else load_encoder(spec, device=device, dtype=dtype)
+    expected = None
+    if parts is not None:
+        rows = _rows(spec, parts.transformer, special_ids)
+    else:
+        # Imported where it is needed: transformers' modelling code takes seconds and 200 MB.
+        from poolembed.runner.checkpoint import load_checkpoint
+        from poolembed.runner.heads import take_apart
+
+        loaded = load_checkpoint(
+            spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code
+        )
+        rows = _rows(spec, loaded, special_ids)
+        expected = own_logits(loaded, rows) if _has_own_logits(spec) else None
+        parts = take_apart(spec, loaded)
+    transformer, pooling = parts.transformer, assemble(spec, parts, device)
     scales = scales_with_length(transformer.config, spec.max_length)
     backbone = Backbone(transformer, device, scales_with_length=scales)
     check = self_check(backbone, rows)
@@ -94,6 +108,10 @@ def load_runner(
     # The scale of positions is a state of the model, which one call at a time may set.
     chosen = ALONE if scales else trials.workers(workers)
     return replace(runner, workers=chosen, batch_tokens=batch_tokens or trials.batch_tokens(chosen))
+
+
+def _rows(spec: ModelSpec, model: Any, special_ids: frozenset[int]) -> TokenizedRows:  # noqa: ANN401
+    return random_rows(model.get_input_embeddings().num_embeddings, spec.max_length, special_ids)
 
 
 def _has_own_logits(spec: ModelSpec) -> bool:

@@ -1,0 +1,228 @@
+"""From a model folder to an encoder with its head, where the folder is of a family known here.
+
+Anything unusual is left to transformers: a setting that these layers do not have, a weight that is missing or of
+another shape. It loads what it can and says what is wrong with the rest.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoConfig
+
+from poolembed.errors import ModelError
+from poolembed.runner.encoder.layout import FAMILIES, Family
+from poolembed.runner.encoder.model import (
+    POSITION_KINDS,
+    Embeddings,
+    EncoderModel,
+    Layer,
+    PositionBias,
+    Shape,
+)
+from poolembed.runner.parts import Parts
+from poolembed.runner.projector import linear, read_weights
+from poolembed.runner.spec import ModelSpec
+
+ACTIVATIONS: Mapping[str, nn.Module] = {
+    "gelu": nn.GELU(),
+    "gelu_new": nn.GELU("tanh"),
+    "gelu_pytorch_tanh": nn.GELU("tanh"),
+    "relu": nn.ReLU(),
+    "silu": nn.SiLU(),
+    "swish": nn.SiLU(),
+    "tanh": nn.Tanh(),
+}
+"""By the names that transformers gives them."""
+
+# Attributes of a configuration that mean another computation than the one here, unless they are empty.
+_UNKNOWN_HERE = ("is_decoder", "add_cross_attention", "pruned_heads", "quantization_config")
+
+_CLASSIFIERS = ("classifier", "cross-encoder")
+
+
+class _Misfit(Exception):  # noqa: N818 - no error: transformers takes over
+    """The checkpoint is not one of those known here."""
+
+
+def load_encoder(spec: ModelSpec, *, device: torch.device, dtype: torch.dtype) -> Parts | None:
+    """Load a checkpoint of a family known here.
+
+    Args:
+        spec: what the folder declares.
+        device: where the encoder runs.
+        dtype: precision of its weights; heads are float32.
+
+    Returns:
+        The encoder on `device` and its head; None where transformers has to load it.
+    """
+    family = FAMILIES.get(spec.model_type)
+    has_head = spec.kind in (*_CLASSIFIERS, "token-classifier", "sparse")
+    if family is None or not (has_head or spec.kind in ("embedding", "late-interaction")) or spec.logit_head:
+        return None
+    try:
+        config = AutoConfig.from_pretrained(spec.folder / spec.subfolder)
+        for key, value in spec.config_overrides.items():
+            setattr(config, key, value)
+        weights = _Weights(spec, family)
+        model = _model(config, family, weights, dtype)
+        head, decoder = _head(spec, config, family, weights) if has_head else (None, None)
+    except (_Misfit, ModelError, OSError, ValueError, AttributeError, TypeError):
+        return None
+    return Parts(model.eval().to(device), head, decoder)
+
+
+class _Weights:
+    """The tensors of a checkpoint by name, with or without the prefix of its family."""
+
+    def __init__(self, spec: ModelSpec, family: Family) -> None:
+        self._prefix = family.prefix
+        self._tensors = {
+            # The first checkpoints called the two weights of a norm after the paper's symbols.
+            name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor
+            for file in spec.weight_files
+            for name, tensor in read_weights(spec.folder / file).items()
+        }
+
+    def get(self, name: str, *shape: int) -> torch.Tensor:
+        """Return a tensor of a shape; -1 stands for any size.
+
+        Raises:
+            _Misfit: it is missing, of another shape or no floating-point one.
+        """
+        tensor = self.find(name)
+        if tensor is None or not tensor.is_floating_point() or len(tensor.shape) != len(shape):
+            raise _Misfit(name)
+        if any(asked not in (-1, size) for asked, size in zip(shape, tensor.shape, strict=True)):
+            raise _Misfit(name)
+        return tensor
+
+    def find(self, name: str) -> torch.Tensor | None:
+        """Return a tensor by its name in the encoder or in full; None where it is missing."""
+        for candidate in (self._prefix + name, name, name.removeprefix(self._prefix)):
+            if candidate in self._tensors:
+                return self._tensors[candidate]
+        return None
+
+
+def _model(config: Any, family: Family, weights: _Weights, dtype: torch.dtype) -> EncoderModel:  # noqa: ANN401
+    if any(getattr(config, name, None) for name in _UNKNOWN_HERE):
+        raise _Misfit
+    if getattr(config, "position_embedding_type", None) not in (None, "absolute"):
+        raise _Misfit
+    shape = _shape_of(config)
+    words = weights.get(f"{family.embeddings['words']}.weight", -1, -1)
+    width = words.shape[1]
+    parts = {
+        part: weights.get(f"{name}.weight", -1, width).to(dtype)
+        for part, name in family.embeddings.items()
+        if part != "norm"
+    }
+    embeddings = Embeddings(
+        parts["words"],
+        parts["positions"],
+        parts.get("types"),
+        norm_eps=shape.norm_eps,
+        padding_idx=config.pad_token_id if family.padding_idx == "config" else family.padding_idx,
+    )
+    _fill(embeddings.norm, weights, family.embeddings["norm"], width)
+    projection = None
+    if width != shape.hidden_size:
+        if family.projection is None:
+            raise _Misfit
+        projection = linear(*_linear_of(weights, family.projection, shape.hidden_size, width)).to(dtype)
+    layers = [_layer(config, family, weights, shape, number, dtype) for number in range(shape.num_layers)]
+    bias = None
+    if family.position_bias is not None:
+        table = weights.get(f"{family.position_bias}.weight", POSITION_KINDS, shape.num_heads)
+        bias = PositionBias(table.to(dtype))
+    return EncoderModel(config, embeddings, projection, layers, bias)
+
+
+def _shape_of(config: Any) -> Shape:  # noqa: ANN401
+    """Read the sizes; DistilBERT has names of its own for some."""
+    shape = Shape(
+        num_layers=config.num_hidden_layers,
+        num_heads=config.num_attention_heads,
+        hidden_size=config.hidden_size,
+        intermediate_size=config.hidden_dim if hasattr(config, "hidden_dim") else config.intermediate_size,
+        norm_eps=getattr(config, "layer_norm_eps", 1e-12),
+    )
+    if shape.hidden_size % shape.num_heads:
+        raise _Misfit
+    return shape
+
+
+def _layer(
+    config: Any,  # noqa: ANN401
+    family: Family,
+    weights: _Weights,
+    shape: Shape,
+    number: int,
+    dtype: torch.dtype,
+) -> Layer:
+    layer = Layer(shape, _activation(config), dtype)
+    size, wide = shape.hidden_size, shape.intermediate_size
+    names = {part: family.layers.format(number) + name for part, name in family.layer.items()}
+    qkv = [_linear_of(weights, names[part], size, size) for part in ("query", "key", "value")]
+    weight, bias = (torch.cat(parts) for parts in zip(*qkv, strict=True))
+    _put(layer.qkv, weight, bias)
+    _put(layer.output, *_linear_of(weights, names["output"], size, size))
+    _put(layer.up, *_linear_of(weights, names["up"], wide, size))
+    _put(layer.down, *_linear_of(weights, names["down"], size, wide))
+    _fill(layer.attention_norm, weights, names["attention_norm"], size)
+    _fill(layer.norm, weights, names["norm"], size)
+    return layer
+
+
+def _head(
+    spec: ModelSpec, config: Any, family: Family, weights: _Weights  # noqa: ANN401
+) -> tuple[nn.Module, tuple[torch.Tensor, torch.Tensor | None] | None]:
+    size = config.hidden_size
+    if spec.kind == "token-classifier":
+        return linear(*_linear_of(weights, "classifier", spec.num_labels, size)), None
+    if spec.kind in _CLASSIFIERS:
+        names = family.classifier
+        return nn.Sequential(
+            linear(*_linear_of(weights, names.dense, size, size)),
+            ACTIVATIONS[names.activation],
+            linear(*_linear_of(weights, names.output, spec.num_labels, size)),
+        ), None
+    masked = family.masked
+    if masked is None:
+        raise _Misfit
+    norm = nn.LayerNorm(size, eps=_shape_of(config).norm_eps, device="meta")
+    _fill(norm, weights, masked.norm, size)
+    dense = linear(*_linear_of(weights, masked.dense, size, size))
+    decoder = weights.find(f"{masked.decoder}.weight")
+    if decoder is None:
+        decoder = weights.get(f"{family.embeddings['words']}.weight", -1, size)
+    bias = next((found for name in masked.biases if (found := weights.find(name)) is not None), None)
+    if bias is None:
+        raise _Misfit
+    activation = ACTIVATIONS[masked.activation] if masked.activation else _activation(config)
+    head = nn.Sequential(dense, activation, norm.float())
+    return head, (decoder.float(), bias.float())
+
+
+def _activation(config: Any) -> nn.Module:  # noqa: ANN401
+    name = config.activation if hasattr(config, "activation") else config.hidden_act
+    if name not in ACTIVATIONS:
+        raise _Misfit(name)
+    return ACTIVATIONS[name]
+
+
+def _linear_of(weights: _Weights, name: str, num_out: int, num_in: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return weights.get(f"{name}.weight", num_out, num_in), weights.get(f"{name}.bias", num_out)
+
+
+def _fill(norm: nn.LayerNorm, weights: _Weights, name: str, size: int) -> None:
+    _put(norm, weights.get(f"{name}.weight", size), weights.get(f"{name}.bias", size))
+
+
+def _put(module: nn.Linear | nn.LayerNorm, weight: torch.Tensor, bias: torch.Tensor) -> None:
+    """Give a module its weights, in the precision it was made for."""
+    dtype = module.weight.dtype
+    module.weight = nn.Parameter(weight.to(dtype), requires_grad=False)
+    module.bias = nn.Parameter(bias.to(dtype), requires_grad=False)
