@@ -26,6 +26,7 @@ from poolembed.runner.parts import Parts
 from poolembed.runner.projector import linear, load_projector, read_weights
 from poolembed.runner.spec import LogitHead, ModelSpec
 
+
 def assemble(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:
     """Make the pooler of everything that a model can do.
 
@@ -68,19 +69,19 @@ def _bge_m3(spec: ModelSpec, config: Any, projector: nn.Module | None) -> Pooler
     )
 
 
-def _sparse(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001 - one of a table
+def _sparse(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:
     assert parts.head is not None
     assert parts.decoder is not None
     weight, bias = parts.decoder
     return SpladePooler(parts.head, weight.float(), None if bias is None else bias.float())
 
 
-def _late_interaction(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001
+def _late_interaction(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:
     pooler = pooler_for_token_embed(spec.pooler_config, load_projector(spec, device))
     return DispatchPooler({"token_embed": pooler})
 
 
-def _classifier(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001
+def _classifier(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:
     pooler = pooler_for_classify(
         spec.pooler_config,
         model_config=_holder(parts.transformer.config),
@@ -90,11 +91,11 @@ def _classifier(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler: 
     return DispatchPooler({"classify": pooler})
 
 
-def _token_classifier(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001
+def _token_classifier(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:
     return _token_pooler(spec, parts, _head(spec, parts))
 
 
-def _reward(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:  # noqa: ARG001
+def _reward(spec: ModelSpec, parts: Parts, device: torch.device) -> Pooler:
     if spec.logit_head is not None:
         return _token_pooler(spec, parts, _head(spec, parts))
     head = _reward_head(spec)

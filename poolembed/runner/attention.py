@@ -10,9 +10,6 @@ from torch.nn.functional import scaled_dot_product_attention
 
 VarlenKernel = Callable[..., Any]
 
-PACKED_ATTENTION = "poolembed_packed"
-"""Its name among the attention functions of transformers."""
-
 _VARLEN_DTYPES = (torch.float16, torch.bfloat16)
 
 # Up to so many tokens a row, plain products of many small matrices are faster on a CPU than the generic
@@ -109,7 +106,8 @@ def attend(
     if rows.prefixes is not None and not layer.causal:
         raise PackingError("tokens of a shared prefix would have to see what follows it")
     kernel = None
-    if rows.cu_seq_lens is not None and layer.softcap is layer.bias is None and q.dtype in _VARLEN_DTYPES:
+    is_plain = layer.softcap is None and layer.bias is None
+    if rows.cu_seq_lens is not None and is_plain and q.dtype in _VARLEN_DTYPES:
         kernel = _varlen_kernel()  # pragma: no cover - needs CUDA
     return _grouped(q, k, v, rows, layer) if kernel is None else _varlen(kernel, (q, k, v), rows, layer)
 
@@ -172,8 +170,10 @@ def _products(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float) -
     return torch.bmm(weights, v3).view(*q.shape[:3], v.shape[3])
 
 
-def _mask(length: int, layer: AttentionLayer, seen: torch.Tensor | None, q: torch.Tensor) -> torch.Tensor | None:
-    """Which keys a query sees, or what is added to their scores, broadcastable to (rows, heads, length, length).
+def _mask(
+    length: int, layer: AttentionLayer, seen: torch.Tensor | None, q: torch.Tensor
+) -> torch.Tensor | None:
+    """Which keys a query sees, or what is added to scores, broadcastable to (rows, heads, length, length).
 
     None where it sees all, or all before it in a causal layer.
     """

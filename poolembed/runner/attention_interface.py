@@ -11,7 +11,9 @@ from typing import Any
 import torch
 from transformers import AttentionInterface
 
-from poolembed.runner.attention import PACKED_ATTENTION, AttentionLayer, PackingError, attend
+from poolembed.runner.attention import AttentionLayer, PackingError, attend
+
+PACKED_ATTENTION = "poolembed_packed"
 
 
 def packed_attention(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from poolembed.runner.attention import PACKED_ATTENTION, PackedRows, RowKeys
+from poolembed.runner.attention import PackedRows, RowKeys
 from poolembed.runner.encoder.model import EncoderModel
 from poolembed.runner.packing import (
     IntArray,
@@ -78,6 +78,9 @@ class Backbone:
     def use_path(self, path: ForwardPath) -> None:
         """Switch between packed attention and the model's own."""
         if self._is_switched:
+            # Not with this module: transformers' modelling code takes seconds and 200 MB.
+            from poolembed.runner.attention_interface import PACKED_ATTENTION
+
             self.model.set_attn_implementation(PACKED_ATTENTION if path == "packed" else self.own_attention)
         self.path = path
 

@@ -17,7 +17,6 @@ from transformers import (
 )
 
 from poolembed.errors import ModelError
-from poolembed.runner import attention_interface  # noqa: F401 - registers packed attention
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.tokenizer_files import UNLOADABLE, first_line, silence
 

@@ -20,6 +20,9 @@ def take_apart(spec: ModelSpec, model: Any) -> Parts:  # noqa: ANN401 - a class 
     Args:
         spec: what the checkpoint declares.
         model: the model as loaded; it is changed.
+
+    Returns:
+        Both, and the output embeddings where they are used.
     """
     if spec.logit_head is not None:
         decoder = model.get_output_embeddings()

@@ -67,13 +67,11 @@ def load_runner(
     if parts is not None:
         rows = _rows(spec, parts.transformer, special_ids)
     else:
-        # Imported where it is needed: transformers' modelling code takes seconds and 200 MB.
+        # Not with this module: transformers' modelling code takes seconds and 200 MB.
         from poolembed.runner.checkpoint import load_checkpoint
         from poolembed.runner.heads import take_apart
 
-        loaded = load_checkpoint(
-            spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code
-        )
+        loaded = load_checkpoint(spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code)
         rows = _rows(spec, loaded, special_ids)
         expected = own_logits(loaded, rows) if _has_own_logits(spec) else None
         parts = take_apart(spec, loaded)

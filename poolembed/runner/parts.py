@@ -15,8 +15,8 @@ class Parts:
         transformer: tokens to hidden states, of `transformers` or of `encoder`.
         head: hidden states, shape (num_vectors, hidden_size), float32, to logits, or to what the output
             embeddings of a masked language model take; None where there is none.
-        decoder: output embeddings of a language model, where they are used: weight, shape (vocab_size, width),
-            and bias, shape (vocab_size,), or None.
+        decoder: output embeddings of a language model, where they are used: weight, shape
+            (vocab_size, width), and bias, shape (vocab_size,), or None.
     """
 
     transformer: Any

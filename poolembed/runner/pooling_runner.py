@@ -1,6 +1,6 @@
 """A loaded model as one object: tokens to pooled data."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +21,7 @@ from poolembed.runner.backbone import Backbone
 from poolembed.runner.locate import ModelFolder
 from poolembed.runner.packing import IntArray, PackedBatch, TokenizedRows, pack, plan_batches
 from poolembed.runner.pooling_request import request
+from poolembed.runner.precision import in_precision
 from poolembed.runner.prefix import PIECEWISE, share_prefixes
 from poolembed.runner.results import PooledRows, RowFailure
 from poolembed.runner.row_collector import RowCollector
@@ -277,23 +278,11 @@ class PoolingRunner:
         model = self.backbone.model
         if not failed or model.dtype == torch.float32:
             return
-        # Each tensor on its own: positions stay in float32 inside a model of half precision.
-        dtypes = {name: tensor.dtype for name, tensor in _tensors_of(model)}
         try:
-            # Half precision survives the way to float32 and back bit for bit.
-            model.float()
-            for row in failed:
-                del collector.failures[row]
-                self._pool_rows(tokenized, np.asarray([row]), params=params, collector=collector)
+            with in_precision(model, torch.float32):
+                for row in failed:
+                    del collector.failures[row]
+                    self._pool_rows(tokenized, np.asarray([row]), params=params, collector=collector)
         except torch.OutOfMemoryError:
             # Only the weights get here, not a row: without room for them the rows stay failures.
             return
-        finally:
-            for name, tensor in _tensors_of(model):
-                tensor.data = tensor.data.to(dtypes[name])
-
-
-def _tensors_of(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield weights and buffers of a model by name."""
-    yield from model.named_parameters()
-    yield from model.named_buffers()

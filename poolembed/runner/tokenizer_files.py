@@ -27,6 +27,7 @@ UNLOADABLE = (
     struct.error,
 )
 
+
 def load_tokenizer(spec: ModelSpec, *, trust_remote_code: bool) -> Any:  # noqa: ANN401
     """Load the tokenizer as transformers builds it, lower-casing where the checkpoint asks for it.
 
@@ -79,4 +80,5 @@ def silence() -> None:
 
 
 def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, or its name."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

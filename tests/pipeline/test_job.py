@@ -120,7 +120,7 @@ def test_truncated_and_repaired_rows_are_counted(embed):
 
 
 def test_a_model_that_cannot_be_packed_says_so_once(embed, models):
-    done = embed(some_rows(9), model=models / "mpnet-mean", chunk_rows=2)
+    done = embed(some_rows(9), model=models / "deberta-v2-mean", chunk_rows=2)
     (note,) = done.watcher.notes
     assert "cannot be packed" in note
     assert done.summary.attention == "equal-length"

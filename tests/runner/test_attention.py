@@ -11,17 +11,16 @@ from torch import nn
 from transformers import AttentionInterface
 
 from poolembed.runner.attention import (
-    PACKED_ATTENTION,
     SHORT_TOKENS,
     SMALL_HEAD,
+    AttentionLayer,
     PackedRows,
     PackingError,
     RowKeys,
-    _Layer,
     _varlen,
     _varlen_kernel,
-    packed_attention,
 )
+from poolembed.runner.attention_interface import PACKED_ATTENTION, packed_attention
 
 HEAD_SIZE = 8
 
@@ -344,7 +343,7 @@ def test_a_kernel_for_unequal_rows_is_given_the_keys_of_prefixes(window, kv_head
     q, k, v = states(lengths, 4, kv_heads)
     bounds = torch.tensor([0, 5, 8, 10, 12, 16, 17, 21], dtype=torch.int32)
     rows = rows_behind(cu_seq_lens=bounds, keys=row_keys())
-    layer = _Layer(scale=0.3, causal=True, window=window, softcap=None)
+    layer = AttentionLayer(scale=0.3, causal=True, window=window, softcap=None)
     output = _varlen(varlen_kernel, tuple(state[0].transpose(0, 1) for state in (q, k, v)), rows, layer)
     expected = over_keys(q, k, v, after_prefixes(lengths, prefix_of, window), scale=0.3)
     torch.testing.assert_close(output[None], expected, **FLOAT64)
@@ -378,7 +377,7 @@ def test_a_kernel_for_unequal_rows_is_told_what_the_layer_asks_for(causal, windo
     lengths = [7, 7, 4, 1]
     bounds = torch.tensor([0, 7, 14, 18, 19], dtype=torch.int32)
     q, k, v = states(lengths, 4, kv_heads)
-    layer = _Layer(scale=0.3, causal=causal, window=window, softcap=None)
+    layer = AttentionLayer(scale=0.3, causal=causal, window=window, softcap=None)
     packed = tuple(state[0].transpose(0, 1) for state in (q, k, v))
     output = _varlen(varlen_kernel, packed, packed_rows(lengths, cu_seq_lens=bounds), layer)
     expected = written_out(q, k, v, lengths, scale=0.3, causal=causal, window=window)
@@ -390,7 +389,7 @@ def test_a_kernel_for_unequal_rows_is_told_which_tokens_are_not_seen():
     bounds = torch.tensor([0, 7, 14, 18, 19], dtype=torch.int32)
     q, k, v = states(lengths)
     rows = packed_rows(lengths, cu_seq_lens=bounds, seen_lengths=torch.tensor(num_seen, dtype=torch.int32))
-    layer = _Layer(scale=0.3, causal=False, window=None, softcap=None)
+    layer = AttentionLayer(scale=0.3, causal=False, window=None, softcap=None)
     output = _varlen(varlen_kernel, tuple(state[0].transpose(0, 1) for state in (q, k, v)), rows, layer)
     expected = written_out(q, k, v, lengths, scale=0.3, num_seen=num_seen)
     torch.testing.assert_close(output[None], expected, **FLOAT64)

@@ -9,8 +9,9 @@ from safetensors.torch import load_file, save_file
 
 from poolembed.config import ModelConfig
 from poolembed.errors import ModelError
-from poolembed.runner.checkpoint import load_checkpoint, load_tokenizer
+from poolembed.runner.checkpoint import load_checkpoint
 from poolembed.runner.describe import describe_model
+from poolembed.runner.tokenizer_files import load_tokenizer
 from tests.runner.tiny import edit_json, save, tiny
 
 CPU = torch.device("cpu")

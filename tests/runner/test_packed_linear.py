@@ -166,7 +166,14 @@ def test_leading_dimensions_stay():
         torch.testing.assert_close(found, layer(x), **CLOSE)
 
 
-FAMILIES = ("bert-mean", "mpnet-mean", "modernbert-cls", "nomic-bert-mean", "qwen3-last", "t5-encoder-mean")
+FAMILIES = (
+    "bert-mean",
+    "deberta-v2-mean",
+    "modernbert-cls",
+    "nomic-bert-mean",
+    "qwen3-last",
+    "t5-encoder-mean",
+)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -175,7 +182,7 @@ def test_models_of_the_zoo_keep_their_numbers(own_runner, family):
     rows = random_rows(backbone.model.get_input_embeddings().num_embeddings, 64, frozenset(range(10)))
     batches = [pack(rows, np.asarray([row])) for row in range(len(rows.lengths))]
     expected = [backbone.forward(batch) for batch in batches]
-    assert pack_linears(backbone, batches[0]) >= 12
+    assert pack_linears(backbone, batches[0]) >= 8
     for batch, before in zip(batches, expected, strict=True):
         torch.testing.assert_close(backbone.forward(batch), before, **CLOSE)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import AttentionInterface, AutoModel
 
-from poolembed.runner.attention import packed_attention
+from poolembed.runner.attention_interface import packed_attention
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.self_check import random_rows, self_check
 

@@ -127,7 +127,7 @@ def test_the_metadata_names_all_that_decides_a_result(own_runner):
 
 
 def test_the_metadata_of_what_was_not_packed_and_not_activated_says_so(models):
-    config = ModelConfig(model=str(models / "mpnet-mean"), device="cpu")
+    config = ModelConfig(model=str(models / "deberta-v2-mean"), device="cpu")
     own = load_runner(config, PoolerConfig(use_activation=False), 128)
     described = own.describe(own.params("embed"))
     assert described["activation"] == "none"
@@ -147,7 +147,7 @@ def test_warnings_are_those_of_the_spec_and_of_the_self_check(own_runner):
     assert own_runner("bert-mean").warnings == ()
     own = own_runner("bert-plain")
     assert own.warnings == own.spec.warnings != ()
-    cannot = own_runner("mpnet-mean").warnings
+    cannot = own_runner("deberta-v2-mean").warnings
     assert len(cannot) == 1
     assert "rows of equal length run together" in cannot[0]
 

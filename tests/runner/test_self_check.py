@@ -221,3 +221,54 @@ def test_random_rows_are_the_same_at_every_call_and_hold_no_special_token():
 
 def test_random_rows_keep_the_maximum_length():
     assert random_rows(100, 40, frozenset()).lengths.tolist() == [40, 40, 33, 33, 7, 2]
+
+
+def ill_conditioned(models, factor):
+    """A model that gives differences of rounding to its hidden states `factor` times as large."""
+    model = load(models, "bert-mean")
+
+    class Sharp(Wrapped):
+        def forward(self, input_ids, **rest):
+            output = self.inner(input_ids=input_ids, **rest)
+            # Rounding that depends on how many tokens run together, and is gone in float64.
+            noise = torch.finfo(self.inner.dtype).eps * factor * input_ids.shape[1]
+            output.last_hidden_state = output.last_hidden_state * (1 + noise)
+            return output
+
+    return Backbone(Sharp(model), CPU)
+
+
+def test_what_float32_cannot_tell_is_decided_in_float64(models):
+    backbone = ill_conditioned(models, 10)
+    before = {name: weight.clone() for name, weight in backbone.model.named_parameters()}
+    verdict = check(backbone)
+    assert verdict.path == "packed"
+    assert verdict.max_difference > TOLERANCES[torch.float32]
+    after = dict(backbone.model.named_parameters())
+    assert all(
+        after[name].dtype == torch.float32 and torch.equal(after[name], before[name]) for name in before
+    )
+
+
+def test_models_too_large_for_float64_are_judged_by_float32(models, monkeypatch):
+    monkeypatch.setattr("poolembed.runner.self_check.MAX_FLOAT64_BYTES", 1000)
+    verdict = check(ill_conditioned(models, 10))
+    assert verdict.path == "equal-length"
+    assert "differ from single rows by" in verdict.reason
+
+
+class ShiftsALittle(Backbone):
+    """Is off by little more than rounding, and not for its sake."""
+
+    def forward(self, batch):
+        return super().forward(batch) * (1 + 1e-3 * (self.path == "packed"))
+
+    def count_packed_calls(self, batch):
+        hidden_states, num_calls = super().count_packed_calls(batch)
+        return hidden_states * (1 + 1e-3), num_calls
+
+
+def test_a_small_fault_is_one_in_float64_too(models):
+    verdict = check(ShiftsALittle(load(models, "bert-mean"), CPU))
+    assert verdict.path == "equal-length"
+    assert 5e-4 < verdict.max_difference < 2e-3

@@ -18,7 +18,7 @@ ZOO = SHARED / "zoo"
 # Where float32 references agree (zoo/README.md): vectors of length 1 and probabilities; raw values.
 UNIT, RAW = 2e-5, 1e-4
 
-EQUAL_LENGTH = ("deberta-v2-mean", "deberta-v2-seqcls", "mpnet-mean", "t5-encoder-mean")
+EQUAL_LENGTH = ("deberta-v2-mean", "deberta-v2-seqcls", "t5-encoder-mean")
 PACKED = (
     *("bert-cls", "bert-colbert", "bert-crossencoder", "bert-crossencoder-sigmoid", "bert-crossencoder-st5"),
     *("bert-dense-matryoshka", "bert-lasttoken", "bert-max", "bert-mean", "bert-mean-fp16"),
@@ -26,7 +26,13 @@ PACKED = (
     *("bert-seqcls-multilabel", "bert-seqcls-regression", "bert-splade", "bert-tokencls"),
     *("bert-weightedmean", "distilbert-mean", "distilbert-seqcls", "electra-cls", "gemma3-bidirectional"),
     *("gpt2-seqcls", "llama-last", "mistral-last", "modernbert-cls", "modernbert-colbert"),
-    *("modernbert-seqcls-cls", "modernbert-seqcls-mean", "modernbert-tokencls", "nomic-bert-mean"),
+    *(
+        "modernbert-seqcls-cls",
+        "modernbert-seqcls-mean",
+        "modernbert-tokencls",
+        "mpnet-mean",
+        "nomic-bert-mean",
+    ),
     *("qwen2-last", "qwen2-prm", "qwen2-rm", "qwen3-causal-reranker", "qwen3-last", "qwen3-seqcls"),
     *("roberta-mean", "roberta-seqcls", "roberta-tokencls", "xlmroberta-bge-m3", "xlmroberta-cls"),
     "xlmroberta-crossencoder",

@@ -53,7 +53,7 @@ class MaskedHead:
         dense: linear layer.
         norm: behind the activation.
         decoder: the output embeddings; where they are not in the checkpoint, those of words.
-        biases: of the output embeddings; one of these names.
+        biases: of the output embeddings; the first of these names that is there.
         activation: behind the linear layer; None for that of the layers.
     """
 
@@ -84,8 +84,8 @@ class Family:
         embeddings: parts of the embeddings; without `types`, texts of a pair are not told apart.
         layer: parts of a layer.
         layers: prefix of a layer, with its number.
-        padding_idx: positions count on from the next number; None where they begin at 0, `config` for the
-            configuration's pad token.
+        padding_idx: positions count on from the next number; None where they begin at 0.
+        counts_from_pad: positions count on from the configuration's pad token instead.
         position_bias: embedding of relative positions, for each head; None for absolute positions alone.
         projection: linear layer behind embeddings that are narrower than the layers.
     """
@@ -96,7 +96,8 @@ class Family:
     embeddings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(_BERT_EMBEDDINGS))
     layer: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(_BERT_LAYER))
     layers: str = "encoder.layer.{}."
-    padding_idx: int | str | None = None
+    padding_idx: int | None = None
+    counts_from_pad: bool = False
     position_bias: str | None = None
     projection: str | None = None
 
@@ -106,10 +107,10 @@ _LM_HEAD = MaskedHead(
     dense="lm_head.dense",
     norm="lm_head.layer_norm",
     decoder="lm_head.decoder",
-    biases=("lm_head.bias", "lm_head.decoder.bias"),
+    biases=("lm_head.decoder.bias", "lm_head.bias"),
     activation="gelu",
 )
-_ROBERTA = Family(prefix="roberta.", classifier=_TANH_CLASSIFIER, masked=_LM_HEAD, padding_idx="config")
+_ROBERTA = Family(prefix="roberta.", classifier=_TANH_CLASSIFIER, masked=_LM_HEAD, counts_from_pad=True)
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
@@ -120,7 +121,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
                 dense="cls.predictions.transform.dense",
                 norm="cls.predictions.transform.LayerNorm",
                 decoder="cls.predictions.decoder",
-                biases=("cls.predictions.bias", "cls.predictions.decoder.bias"),
+                biases=("cls.predictions.decoder.bias", "cls.predictions.bias"),
             ),
         ),
         "camembert": _ROBERTA,

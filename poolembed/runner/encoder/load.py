@@ -1,7 +1,7 @@
 """From a model folder to an encoder with its head, where the folder is of a family known here.
 
-Anything unusual is left to transformers: a setting that these layers do not have, a weight that is missing or of
-another shape. It loads what it can and says what is wrong with the rest.
+Anything unusual is left to transformers: a setting that these layers do not have, a weight that is missing
+or of another shape. It loads what it can and says what is wrong with the rest.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from poolembed.runner.encoder.model import (
     EncoderModel,
     Layer,
     PositionBias,
-    Shape,
+    Settings,
 )
 from poolembed.runner.parts import Parts
 from poolembed.runner.projector import linear, read_weights
@@ -39,7 +39,8 @@ ACTIVATIONS: Mapping[str, nn.Module] = {
 # Attributes of a configuration that mean another computation than the one here, unless they are empty.
 _UNKNOWN_HERE = ("is_decoder", "add_cross_attention", "pruned_heads", "quantization_config")
 
-_CLASSIFIERS = ("classifier", "cross-encoder")
+_WITH_HEAD = ("classifier", "cross-encoder", "token-classifier", "sparse")
+_WITHOUT_HEAD = ("embedding", "late-interaction")
 
 
 class _Misfit(Exception):  # noqa: N818 - no error: transformers takes over
@@ -58,8 +59,8 @@ def load_encoder(spec: ModelSpec, *, device: torch.device, dtype: torch.dtype) -
         The encoder on `device` and its head; None where transformers has to load it.
     """
     family = FAMILIES.get(spec.model_type)
-    has_head = spec.kind in (*_CLASSIFIERS, "token-classifier", "sparse")
-    if family is None or not (has_head or spec.kind in ("embedding", "late-interaction")) or spec.logit_head:
+    has_head = spec.kind in _WITH_HEAD
+    if family is None or not (has_head or spec.kind in _WITHOUT_HEAD) or spec.logit_head is not None:
         return None
     try:
         config = AutoConfig.from_pretrained(spec.folder / spec.subfolder)
@@ -67,7 +68,8 @@ def load_encoder(spec: ModelSpec, *, device: torch.device, dtype: torch.dtype) -
             setattr(config, key, value)
         weights = _Weights(spec, family)
         model = _model(config, family, weights, dtype)
-        head, decoder = _head(spec, config, family, weights) if has_head else (None, None)
+        head = _head(spec, family, weights, _settings_of(config)) if has_head else None
+        decoder = _decoder(family, weights, _settings_of(config)) if spec.kind == "sparse" else None
     except (_Misfit, ModelError, OSError, ValueError, AttributeError, TypeError):
         return None
     return Parts(model.eval().to(device), head, decoder)
@@ -80,7 +82,9 @@ class _Weights:
         self._prefix = family.prefix
         self._tensors = {
             # The first checkpoints called the two weights of a norm after the paper's symbols.
-            name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor
+            name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+                "LayerNorm.beta", "LayerNorm.bias"
+            ): tensor
             for file in spec.weight_files
             for name, tensor in read_weights(spec.folder / file).items()
         }
@@ -106,14 +110,28 @@ class _Weights:
         return None
 
 
-def _model(config: Any, family: Family, weights: _Weights, dtype: torch.dtype) -> EncoderModel:  # noqa: ANN401
+def _settings_of(config: Any) -> Settings:  # noqa: ANN401 - a class for each family
+    """Read what the layers need; DistilBERT has names of its own for some of it."""
     if any(getattr(config, name, None) for name in _UNKNOWN_HERE):
         raise _Misfit
     if getattr(config, "position_embedding_type", None) not in (None, "absolute"):
         raise _Misfit
-    shape = _shape_of(config)
-    words = weights.get(f"{family.embeddings['words']}.weight", -1, -1)
-    width = words.shape[1]
+    activation = config.activation if hasattr(config, "activation") else config.hidden_act
+    if activation not in ACTIVATIONS or config.hidden_size % config.num_attention_heads:
+        raise _Misfit
+    return Settings(
+        num_layers=config.num_hidden_layers,
+        num_heads=config.num_attention_heads,
+        hidden_size=config.hidden_size,
+        intermediate_size=config.hidden_dim if hasattr(config, "hidden_dim") else config.intermediate_size,
+        norm_eps=getattr(config, "layer_norm_eps", 1e-12),
+        activation=ACTIVATIONS[activation],
+    )
+
+
+def _model(config: Any, family: Family, weights: _Weights, dtype: torch.dtype) -> EncoderModel:  # noqa: ANN401
+    settings = _settings_of(config)
+    width = weights.get(f"{family.embeddings['words']}.weight", -1, -1).shape[1]
     parts = {
         part: weights.get(f"{name}.weight", -1, width).to(dtype)
         for part, name in family.embeddings.items()
@@ -123,47 +141,26 @@ def _model(config: Any, family: Family, weights: _Weights, dtype: torch.dtype) -
         parts["words"],
         parts["positions"],
         parts.get("types"),
-        norm_eps=shape.norm_eps,
-        padding_idx=config.pad_token_id if family.padding_idx == "config" else family.padding_idx,
+        norm_eps=settings.norm_eps,
+        padding_idx=config.pad_token_id if family.counts_from_pad else family.padding_idx,
     )
     _fill(embeddings.norm, weights, family.embeddings["norm"], width)
     projection = None
-    if width != shape.hidden_size:
+    if width != settings.hidden_size:
         if family.projection is None:
             raise _Misfit
-        projection = linear(*_linear_of(weights, family.projection, shape.hidden_size, width)).to(dtype)
-    layers = [_layer(config, family, weights, shape, number, dtype) for number in range(shape.num_layers)]
+        projection = linear(*_linear_of(weights, family.projection, settings.hidden_size, width)).to(dtype)
+    layers = [_layer(settings, family, weights, number, dtype) for number in range(settings.num_layers)]
     bias = None
     if family.position_bias is not None:
-        table = weights.get(f"{family.position_bias}.weight", POSITION_KINDS, shape.num_heads)
+        table = weights.get(f"{family.position_bias}.weight", POSITION_KINDS, settings.num_heads)
         bias = PositionBias(table.to(dtype))
     return EncoderModel(config, embeddings, projection, layers, bias)
 
 
-def _shape_of(config: Any) -> Shape:  # noqa: ANN401
-    """Read the sizes; DistilBERT has names of its own for some."""
-    shape = Shape(
-        num_layers=config.num_hidden_layers,
-        num_heads=config.num_attention_heads,
-        hidden_size=config.hidden_size,
-        intermediate_size=config.hidden_dim if hasattr(config, "hidden_dim") else config.intermediate_size,
-        norm_eps=getattr(config, "layer_norm_eps", 1e-12),
-    )
-    if shape.hidden_size % shape.num_heads:
-        raise _Misfit
-    return shape
-
-
-def _layer(
-    config: Any,  # noqa: ANN401
-    family: Family,
-    weights: _Weights,
-    shape: Shape,
-    number: int,
-    dtype: torch.dtype,
-) -> Layer:
-    layer = Layer(shape, _activation(config), dtype)
-    size, wide = shape.hidden_size, shape.intermediate_size
+def _layer(settings: Settings, family: Family, weights: _Weights, number: int, dtype: torch.dtype) -> Layer:
+    layer = Layer(settings, dtype)
+    size, wide = settings.hidden_size, settings.intermediate_size
     names = {part: family.layers.format(number) + name for part, name in family.layer.items()}
     qkv = [_linear_of(weights, names[part], size, size) for part in ("query", "key", "value")]
     weight, bias = (torch.cat(parts) for parts in zip(*qkv, strict=True))
@@ -176,41 +173,37 @@ def _layer(
     return layer
 
 
-def _head(
-    spec: ModelSpec, config: Any, family: Family, weights: _Weights  # noqa: ANN401
-) -> tuple[nn.Module, tuple[torch.Tensor, torch.Tensor | None] | None]:
-    size = config.hidden_size
+def _head(spec: ModelSpec, family: Family, weights: _Weights, settings: Settings) -> nn.Module:
+    size = settings.hidden_size
     if spec.kind == "token-classifier":
-        return linear(*_linear_of(weights, "classifier", spec.num_labels, size)), None
-    if spec.kind in _CLASSIFIERS:
+        return linear(*_linear_of(weights, "classifier", spec.num_labels, size))
+    if spec.kind != "sparse":
         names = family.classifier
         return nn.Sequential(
             linear(*_linear_of(weights, names.dense, size, size)),
             ACTIVATIONS[names.activation],
             linear(*_linear_of(weights, names.output, spec.num_labels, size)),
-        ), None
-    masked = family.masked
-    if masked is None:
+        )
+    if family.masked is None:
         raise _Misfit
-    norm = nn.LayerNorm(size, eps=_shape_of(config).norm_eps, device="meta")
-    _fill(norm, weights, masked.norm, size)
-    dense = linear(*_linear_of(weights, masked.dense, size, size))
-    decoder = weights.find(f"{masked.decoder}.weight")
-    if decoder is None:
-        decoder = weights.get(f"{family.embeddings['words']}.weight", -1, size)
-    bias = next((found for name in masked.biases if (found := weights.find(name)) is not None), None)
+    norm = nn.LayerNorm(size, eps=settings.norm_eps, device="meta")
+    _fill(norm, weights, family.masked.norm, size)
+    return nn.Sequential(
+        linear(*_linear_of(weights, family.masked.dense, size, size)),
+        ACTIVATIONS[family.masked.activation] if family.masked.activation else settings.activation,
+        norm,
+    )
+
+
+def _decoder(family: Family, weights: _Weights, settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:
+    assert family.masked is not None
+    weight = weights.find(f"{family.masked.decoder}.weight")
+    if weight is None:
+        weight = weights.get(f"{family.embeddings['words']}.weight", -1, settings.hidden_size)
+    bias = next((found for name in family.masked.biases if (found := weights.find(name)) is not None), None)
     if bias is None:
         raise _Misfit
-    activation = ACTIVATIONS[masked.activation] if masked.activation else _activation(config)
-    head = nn.Sequential(dense, activation, norm.float())
-    return head, (decoder.float(), bias.float())
-
-
-def _activation(config: Any) -> nn.Module:  # noqa: ANN401
-    name = config.activation if hasattr(config, "activation") else config.hidden_act
-    if name not in ACTIVATIONS:
-        raise _Misfit(name)
-    return ACTIVATIONS[name]
+    return weight.float(), bias.float()
 
 
 def _linear_of(weights: _Weights, name: str, num_out: int, num_in: int) -> tuple[torch.Tensor, torch.Tensor]:

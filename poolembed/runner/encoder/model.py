@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -12,15 +13,15 @@ from torch.nn.functional import embedding, scaled_dot_product_attention
 from poolembed.runner.attention import AttentionLayer, PackedRows, attend
 
 Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-"""Queries, keys and values of all tokens, shape (..., num_heads, head_size) each, to what each token attends."""
+"""Queries, keys and values, shape (..., num_heads, head_size) each, to what each token attends."""
 
 # MPNet's relative positions: as many kinds, half of them on each side, up to a distance.
 POSITION_KINDS = 32
 MOST_DISTANCE = 128
 
 
-class Shape(NamedTuple):
-    """Sizes of an encoder.
+class Settings(NamedTuple):
+    """Sizes of an encoder, and what its configuration leaves open.
 
     Attributes:
         num_layers: layers.
@@ -28,6 +29,7 @@ class Shape(NamedTuple):
         hidden_size: width of a token's hidden state.
         intermediate_size: width between the two linear layers.
         norm_eps: what norms add to the variance.
+        activation: between the two linear layers.
     """
 
     num_layers: int
@@ -35,6 +37,7 @@ class Shape(NamedTuple):
     hidden_size: int
     intermediate_size: int
     norm_eps: float
+    activation: nn.Module
 
 
 class Embeddings(nn.Module):
@@ -44,7 +47,7 @@ class Embeddings(nn.Module):
         words: vectors of the vocabulary, shape (vocab_size, width).
         positions: vectors of positions, shape (num_positions, width).
         types: vectors of token types, shape (num_types, width); None where there are none.
-        norm_eps: see `Shape`.
+        norm_eps: see `Settings`.
         padding_idx: the token whose positions stay at this number, while those of all others count on from
             the next; None where positions begin at 0.
     """
@@ -65,9 +68,7 @@ class Embeddings(nn.Module):
         self.norm = nn.LayerNorm(words.shape[1], eps=norm_eps, device="meta", dtype=words.dtype)
         self.padding_idx = padding_idx
 
-    def forward(
-        self, ids: torch.Tensor, types: torch.Tensor | None, positions: torch.Tensor
-    ) -> torch.Tensor:
+    def forward(self, ids: torch.Tensor, types: torch.Tensor | None, positions: torch.Tensor) -> torch.Tensor:
         """Return the vectors of tokens, shape (..., width), from ids, types and positions of shape (...)."""
         x = embedding(ids, self.words.weight)
         if self.types is not None:
@@ -80,22 +81,21 @@ class Layer(nn.Module):
     """Attention and two linear layers, with a norm after each of the two steps.
 
     Args:
-        shape: sizes.
-        activation: between the linear layers.
+        settings: its sizes.
         dtype: precision of the weights, which are yet to come.
     """
 
-    def __init__(self, shape: Shape, activation: nn.Module, dtype: torch.dtype) -> None:
+    def __init__(self, settings: Settings, dtype: torch.dtype) -> None:
         super().__init__()
-        size, wide = shape.hidden_size, shape.intermediate_size
-        self.heads = (3, shape.num_heads, size // shape.num_heads)
+        size, wide = settings.hidden_size, settings.intermediate_size
+        self.heads = (3, settings.num_heads, size // settings.num_heads)
         self.qkv = _linear(size, 3 * size, dtype)
         self.output = _linear(size, size, dtype)
-        self.attention_norm = nn.LayerNorm(size, eps=shape.norm_eps, device="meta", dtype=dtype)
+        self.attention_norm = nn.LayerNorm(size, eps=settings.norm_eps, device="meta", dtype=dtype)
         self.up = _linear(size, wide, dtype)
-        self.activation = activation
+        self.activation = settings.activation
         self.down = _linear(wide, size, dtype)
-        self.norm = nn.LayerNorm(size, eps=shape.norm_eps, device="meta", dtype=dtype)
+        self.norm = nn.LayerNorm(size, eps=settings.norm_eps, device="meta", dtype=dtype)
 
     def forward(self, x: torch.Tensor, attend_to: Attend) -> torch.Tensor:
         """Return the next hidden states of tokens, shape (..., hidden_size)."""
@@ -159,7 +159,7 @@ class EncoderModel(nn.Module):
     @property
     def dtype(self) -> torch.dtype:
         """Precision of the weights."""
-        return self.embeddings.words.weight.dtype
+        return self.get_input_embeddings().weight.dtype
 
     @property
     def padding_idx(self) -> int | None:
@@ -168,7 +168,8 @@ class EncoderModel(nn.Module):
 
     def get_input_embeddings(self) -> nn.Embedding:
         """Return the vectors of the vocabulary."""
-        return self.embeddings.words
+        words: nn.Embedding = self.embeddings.words
+        return words
 
     def forward(
         self,
@@ -203,15 +204,8 @@ class EncoderModel(nn.Module):
         return SimpleNamespace(last_hidden_state=x)
 
     def _attend_packed(self, rows: PackedRows) -> Attend:
-        bias = None
-        if self.position_bias is not None:
-            of_length: dict[int, torch.Tensor] = {}
-
-            def bias(length: int) -> torch.Tensor:
-                """All layers have the same."""
-                if length not in of_length:
-                    of_length[length] = self.position_bias(length)
-                return of_length[length]
+        # All layers have the same.
+        bias = None if self.position_bias is None else cache(self.position_bias)
 
         def attend_to(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
             layer = AttentionLayer(scale=q.shape[-1] ** -0.5, bias=bias)
