@@ -62,7 +62,8 @@ def load_runner(
         keep_freed_memory()
     tokenizer = load_tokenizer(spec, trust_remote_code=model.trust_remote_code)
     special_ids = frozenset(tokenizer.all_special_ids)
-    parts = None if model.trust_remote_code else load_encoder(spec, device=device, dtype=dtype)
+    is_theirs = model.trust_remote_code or model.model_impl == "transformers"
+    parts = None if is_theirs else load_encoder(spec, device=device, dtype=dtype)
     expected = None
     if parts is not None:
         rows = _rows(spec, parts.transformer, special_ids)
@@ -71,9 +72,7 @@ def load_runner(
         from poolembed.runner.checkpoint import load_checkpoint
         from poolembed.runner.heads import take_apart
 
-        loaded = load_checkpoint(
-            spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code
-        )
+        loaded = load_checkpoint(spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code)
         rows = _rows(spec, loaded, special_ids)
         expected = own_logits(loaded, rows) if _has_own_logits(spec) else None
         parts = take_apart(spec, loaded)
