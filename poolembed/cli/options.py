@@ -16,6 +16,7 @@ from poolembed.cli.settings import load_settings
 from poolembed.config import (
     DEFAULT_MODEL,
     DTYPES,
+    MODEL_IMPLS,
     ON_LONG,
     OUTPUT_FORMATS,
     InputConfig,
@@ -113,6 +114,12 @@ MODEL_OPTIONS = (
         type=click.Choice(DTYPES),
         default="auto",
         help="Precision of the transformer; int8 is for the CPU.",
+    ),
+    option(
+        "--model-impl",
+        type=click.Choice(MODEL_IMPLS),
+        default="auto",
+        help="Layers of poolembed where it has them for the model, or always those of transformers.",
     ),
 )
 

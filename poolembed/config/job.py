@@ -13,9 +13,11 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 Device = str
 DType = Literal["auto", "float32", "bfloat16", "float16", "int8"]
+ModelImpl = Literal["auto", "transformers"]
 OutputFormat = Literal["parquet", "arrow", "jsonl", "jsonl.gz", "npy", "trec"]
 
 DTYPES: tuple[DType, ...] = ("auto", "float32", "bfloat16", "float16", "int8")
+MODEL_IMPLS: tuple[ModelImpl, ...] = ("auto", "transformers")
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("parquet", "arrow", "jsonl", "jsonl.gz", "npy", "trec")
 
 
@@ -28,6 +30,8 @@ class ModelConfig:
         revision: branch, tag or commit of a hub model.
         device: `auto`, `cpu`, `cuda`, `cuda:N` or `mps`.
         dtype: precision of the transformer; pooling and heads always run in float32.
+        model_impl: `auto` takes layers of poolembed where it has them for the model; `transformers` always
+            those of transformers, as vLLM's option of that name does.
         max_length: most tokens of a row, special tokens included; None takes the model's own limit.
         prompt: text put before every row.
         prompt_name: name of a prompt that the model declares.
@@ -39,6 +43,7 @@ class ModelConfig:
     revision: str | None = None
     device: Device = "auto"
     dtype: DType = "auto"
+    model_impl: ModelImpl = "auto"
     max_length: int | None = None
     prompt: str | None = None
     prompt_name: str | None = None
@@ -50,6 +55,8 @@ class ModelConfig:
         problems = []
         if self.dtype not in DTYPES:
             problems.append(f"--dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        if self.model_impl not in MODEL_IMPLS:
+            problems.append(f"--model-impl must be one of {', '.join(MODEL_IMPLS)}, got {self.model_impl!r}")
         kind, _, index = self.device.partition(":")
         if kind not in ("auto", "cpu", "cuda", "mps") or (index and not (kind == "cuda" and index.isdigit())):
             problems.append(f"--device must be auto, cpu, cuda, cuda:N or mps, got {self.device!r}")

@@ -26,7 +26,7 @@ from poolembed.pipeline.template import Template
 RESULTS_REVISION = "1"
 """Raised when a release gives other numbers for the same settings, so that outputs are never mixed."""
 
-_NOT_DECIDING = frozenset(("model", "device", "attention", "int8_cosine", "self_check"))
+_NOT_DECIDING = frozenset(("model", "model_impl", "device", "attention", "int8_cosine", "self_check"))
 """What is recorded of a run and decides no result beyond rounding; `revision` tells models apart."""
 
 

@@ -62,6 +62,11 @@ class Backbone:
         """Width of a hidden state."""
         return int(self.model.config.get_text_config().hidden_size)
 
+    @property
+    def model_impl(self) -> Literal["poolembed", "transformers"]:
+        """Whose layers the model has; code that a checkpoint brings counts as transformers'."""
+        return "poolembed" if isinstance(self.model, EncoderModel) else "transformers"
+
     def forward(self, batch: PackedBatch) -> torch.Tensor:
         """Run a batch.
 

@@ -62,7 +62,8 @@ def load_runner(
         keep_freed_memory()
     tokenizer = load_tokenizer(spec, trust_remote_code=model.trust_remote_code)
     special_ids = frozenset(tokenizer.all_special_ids)
-    parts = None if model.trust_remote_code else load_encoder(spec, device=device, dtype=dtype)
+    is_theirs = model.trust_remote_code or model.model_impl == "transformers"
+    parts = None if is_theirs else load_encoder(spec, device=device, dtype=dtype)
     expected = None
     if parts is not None:
         rows = _rows(spec, parts.transformer, special_ids)

@@ -146,6 +146,7 @@ class PoolingRunner:
             "activation": spec.activation if params.use_activation else "none",
             "dimensions": str(self.result_size(params)),
             "dtype": self.dtype,
+            "model_impl": self.backbone.model_impl,
             "device": self.backbone.device.type,
             "max_length": str(spec.max_length),
             "attention": self.check.path,

@@ -249,6 +249,7 @@ def test_a_prompt_that_the_model_does_not_declare(embed, corpus, models):
     ("arguments", "words"),
     [
         (["--dtype", "float8"], "'float8' is not one of 'auto', 'float32', 'bfloat16', 'float16'"),
+        (["--model-impl", "vllm"], "'vllm' is not one of 'auto', 'transformers'"),
         (["--on-error", "ignore"], "'ignore' is not one of 'fail', 'skip'"),
         (["--limit", "many"], "'many' is not a valid integer"),
         (["--btach-tokens", "7"], "No such option '--btach-tokens'"),

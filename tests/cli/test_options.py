@@ -103,6 +103,15 @@ def test_dtype_lowers_the_precision(embed, corpus, plain, dtype):
     assert 1e-5 < difference < 5e-2
 
 
+def test_model_impl_decides_whose_layers_run_and_no_vector(embed, corpus, plain):
+    table = table_of(embed("corpus.jsonl", "--model-impl", "transformers"))
+    assert (said(plain, "model_impl"), said(table, "model_impl")) == ("poolembed", "transformers")
+    np.testing.assert_allclose(vectors(table), vectors(plain), **SAME)
+    again = embed("corpus.jsonl", "--model-impl", "auto")
+    assert table_of(again).column("embedding").equals(table.column("embedding"))
+    assert "4 reused" in again.stderr
+
+
 def test_max_length_cuts_rows_and_marks_them(embed, corpus, plain):
     table = table_of(embed("corpus.jsonl", "--max-length", 5))
     lengths = plain["num_tokens"].to_pylist()
@@ -264,7 +273,7 @@ TESTED = {
     *("quiet", "as_json", "config", "template", "on_long", "overlap_tokens", "output_dtype", "ranges_from"),
     *("input_format", "delimiter", "id_field", "on_null", "on_empty", "on_bad_text", "on_duplicate_id"),
     *("format", "max_rejects", "max_truncated", "deadline", "status", "metrics", "log_format", "staging"),
-    "workers",
+    *("workers", "model_impl"),
 }
 """The options with a test here, in a file beside it, or in tests/reliability; a new one needs one too."""
 

@@ -162,10 +162,11 @@ def test_one_string_is_no_list_of_texts(model_of):
     [
         ({"device": "tpu"}, "--device"),
         ({"dtype": "float8"}, "--dtype"),
+        ({"model": ModelConfig(model_impl="vllm")}, "--model-impl"),
         ({"task": "classify", "pooler_config": PoolerConfig(task="embed")}, "contradict each other"),
         ({"task": "classify"}, "does not support the task"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(arguments, words, models):
     with pytest.raises(errors.ConfigError, match=words):
-        PoolingModel(str(models / "bert-mean"), **arguments)
+        PoolingModel(**{"model": str(models / "bert-mean"), **arguments})

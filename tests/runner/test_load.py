@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from transformers import BertModel
 
 from poolembed.config import ModelConfig, PoolerConfig
 from poolembed.errors import ConfigError, ModelError
+from poolembed.runner.encoder import EncoderModel
 from poolembed.runner.load import load_runner
+from poolembed.runner.packing import pack
 from tests.runner.tiny import edit_json
 
 
@@ -36,6 +39,23 @@ def test_the_precision_asked_for_is_the_models(models, dtype):
     exact = vectors(load(models / "bert-mean"))
     cosine = (vectors(runner) * exact).sum() / np.linalg.norm(exact)
     assert cosine > 0.999
+
+
+def test_layers_of_transformers_give_the_same_hidden_states_as_our_own(models):
+    ours, theirs = (load(models / "bert-mean", model_impl=name) for name in ("auto", "transformers"))
+    assert isinstance(ours.backbone.model, EncoderModel)
+    assert isinstance(theirs.backbone.model, BertModel)
+    rows = ours.tokenizers.texts()(["the cat sat on the mat", "bread", "a star is a ball of hot gas"])
+    batch = pack(rows, np.arange(3))
+    found, expected = (runner.backbone.forward(batch).numpy() for runner in (ours, theirs))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    described = [runner.describe(runner.params("embed"))["model_impl"] for runner in (ours, theirs)]
+    assert described == ["poolembed", "transformers"]
+
+
+def test_what_has_no_layers_of_our_own_has_those_of_transformers(models):
+    runner = load(models / "qwen3-last", model_impl="auto")
+    assert runner.backbone.model_impl == "transformers"
 
 
 def test_weights_of_half_precision_run_in_float32_on_the_cpu(models):

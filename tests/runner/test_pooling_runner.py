@@ -119,6 +119,7 @@ def test_the_metadata_names_all_that_decides_a_result(own_runner):
             "activation": "normalize",
             "dimensions": "48",
             "dtype": "float32",
+            "model_impl": "poolembed",
             "device": "cpu",
             "max_length": "512",
             "attention": "packed",
