@@ -100,7 +100,7 @@ def load_runner(
         runner = replace(runner, int8_cosine=cosine)
     trials = Trials(
         backbone=backbone,
-        key=f"{folder.name} {folder.revision} {runner.dtype} {check.path}",
+        key=f"{folder.name} {folder.revision} {runner.dtype} {check.path} {backbone.model_impl}",
         max_length=spec.max_length,
         token_id=int(rows.token_ids[0]),
     )

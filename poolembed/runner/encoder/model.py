@@ -69,7 +69,16 @@ class Embeddings(nn.Module):
         self.padding_idx = padding_idx
 
     def forward(self, ids: torch.Tensor, types: torch.Tensor | None, positions: torch.Tensor) -> torch.Tensor:
-        """Return the vectors of tokens, shape (..., width), from ids, types and positions of shape (...)."""
+        """Look up and add.
+
+        Args:
+            ids: tokens, shape (...).
+            types: their types, of the same shape; None for zeros.
+            positions: in their rows, of the same shape.
+
+        Returns:
+            Vectors, shape (..., width).
+        """
         x = embedding(ids, self.words.weight)
         if self.types is not None:
             x = x.add_(self.types[0] if types is None else embedding(types, self.types))
@@ -98,7 +107,15 @@ class Layer(nn.Module):
         self.norm = nn.LayerNorm(size, eps=settings.norm_eps, device="meta", dtype=dtype)
 
     def forward(self, x: torch.Tensor, attend_to: Attend) -> torch.Tensor:
-        """Return the next hidden states of tokens, shape (..., hidden_size)."""
+        """Compute the next hidden states.
+
+        Args:
+            x: hidden states, shape (..., hidden_size).
+            attend_to: see `Attend`.
+
+        Returns:
+            Hidden states, of the same shape.
+        """
         q, k, v = self.qkv(x).unflatten(-1, self.heads).unbind(-3)
         x = self.attention_norm(self.output(attend_to(q, k, v).flatten(-2)).add_(x))
         normed: torch.Tensor = self.norm(self.down(self.activation(self.up(x))).add_(x))
