@@ -25,7 +25,8 @@ GPU_CANDIDATES = (8192, 16_384, 32_768, 65_536, 131_072)
 # Seconds after which no further candidate is tried.
 TRIAL_S = 1.0
 
-# A larger budget must be so much faster to be worth the memory.
+# A larger budget must be so much faster to be worth the memory; and one worker to be taken instead of several,
+# which are faster wherever it was measured, by more than a trial of a second can tell on a busy machine.
 WORTH_IT = 1.1
 
 # Best of so many runs, unless they take long: others who use the machine make some of them slow.
@@ -84,14 +85,14 @@ class Trials:
             torch.set_num_threads(num_threads)
 
     def _faster(self, alone: Workers, several: Workers) -> int:
-        """Return the number of the workers that take less time for a small batch each."""
+        """Return the number of those who are faster with a small batch for each of the several."""
         rows = self._rows(TRIAL_TOKENS)
         seconds = [
             [seconds_of_batch(self.backbone, rows, workers, several.number) for workers in (alone, several)]
             for _ in range(NUM_RUNS)
         ]
         best_alone, best_several = (min(each) for each in zip(*seconds, strict=True))
-        return several.number if best_several < best_alone else alone.number
+        return alone.number if best_several > WORTH_IT * best_alone else several.number
 
     def _seconds_of(self, num_tokens: int) -> float:
         return seconds_of_batch(self.backbone, self._rows(num_tokens))
