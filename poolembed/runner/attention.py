@@ -112,6 +112,37 @@ def attend(
     return _grouped(q, k, v, rows, layer) if kernel is None else _varlen(kernel, (q, k, v), rows, layer)
 
 
+def attend_from_first(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: PackedRows, layer: AttentionLayer
+) -> torch.Tensor:
+    """Attend from the first token of each row alone, in a layer that is not causal.
+
+    Args:
+        q: queries of the first tokens, shape (num_rows, num_heads, head_size).
+        k: keys of all tokens, shape (num_tokens, num_heads, head_size).
+        v: values, as `k`.
+        rows: where rows begin and end; no prefixes are shared.
+        layer: what the layer asks for.
+
+    Returns:
+        Attention output, shape (num_rows, num_heads, head_size).
+    """
+    output = torch.empty_like(q)
+    start = row = 0
+    for count, length in rows.runs:
+        end = start + count * length
+        keys, values = (t[start:end].unflatten(0, (count, length)).transpose(1, 2) for t in (k, v))
+        own = slice(row, row + count)
+        mask = _mask(length, layer, None if rows.seen_lengths is None else rows.seen_lengths[own], q)
+        mask = None if mask is None else mask[..., :1, :]
+        queries = q[own].unsqueeze(2)
+        output[own] = scaled_dot_product_attention(
+            queries, keys, values, attn_mask=mask, scale=layer.scale
+        ).squeeze(2)
+        start, row = end, row + count
+    return output
+
+
 def _grouped(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: PackedRows, layer: AttentionLayer
 ) -> torch.Tensor:

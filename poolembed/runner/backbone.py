@@ -80,6 +80,24 @@ class Backbone:
         with torch.inference_mode():
             return self._packed(batch)[0] if self.path == "packed" else self._equal_length(batch)
 
+    def forward_first(self, batch: PackedBatch) -> torch.Tensor:
+        """Run a batch of which only the first token of each row is wanted; see `gives_first`.
+
+        Args:
+            batch: rows end to end.
+
+        Returns:
+            Hidden states of the first tokens, shape (num_rows, hidden_size).
+        """
+        starts = np.cumsum(batch.lengths) - batch.lengths
+        with torch.inference_mode():
+            return self._packed(batch, first_tokens=self._tensor(starts))[0]
+
+    @property
+    def gives_first(self) -> bool:
+        """Whether the last layer can be computed for the first token of each row alone."""
+        return self.path == "packed" and isinstance(self.model, EncoderModel)
+
     def use_path(self, path: ForwardPath) -> None:
         """Switch between packed attention and the model's own."""
         if self._is_switched:
@@ -127,7 +145,7 @@ class Backbone:
     def _cache_name(self) -> str:
         return next(iter(_CACHE_NAMES & self._parameters))
 
-    def _packed(self, batch: PackedBatch) -> tuple[torch.Tensor, int]:
+    def _packed(self, batch: PackedBatch, **options: torch.Tensor) -> tuple[torch.Tensor, int]:
         segments = segments_of(batch)
         rows = self._rows(segments, batch.seen_lengths)
         index = segments.token_index
@@ -136,6 +154,7 @@ class Backbone:
             position_ids=self._tensor(self._positions(batch)[index])[None],
             packed_rows=rows,
             **self._options(),
+            **options,
         )
         num_shared = int(segments.lengths[: segments.num_prefixes].sum())
         return output.last_hidden_state[0, num_shared:], rows.num_calls

@@ -25,7 +25,7 @@ GPU_CANDIDATES = (8192, 16_384, 32_768, 65_536, 131_072)
 # Seconds after which no further candidate is tried.
 TRIAL_S = 1.0
 
-# A larger budget must be so much faster to be worth the memory, and one worker to be taken instead of several:
+# A larger budget must be so much faster to be worth the memory, and one worker to be taken instead of more:
 # these are faster wherever it was measured, by more than a trial of a second can tell on a busy machine.
 WORTH_IT = 1.1
 

@@ -96,6 +96,11 @@ class PackedBatch:
         """Tokens of each row that are computed for it alone, shape (num_rows,), int64."""
         return self.lengths if self.shared_lengths is None else self.lengths - self.shared_lengths
 
+    def first_tokens(self) -> "PackedBatch":
+        """Return the batch of each row's first token alone."""
+        starts = np.cumsum(self.lengths) - self.lengths
+        return PackedBatch(self.rows, self.token_ids[starts], np.ones_like(self.lengths))
+
 
 @dataclass(frozen=True, slots=True)
 class Segments:

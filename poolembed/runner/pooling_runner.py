@@ -223,10 +223,18 @@ class PoolingRunner:
     def _pool_batch(self, batch: PackedBatch, params: PoolingParams) -> PoolerOutput:
         if len(batch.rows) == 1 and batch.num_tokens > self.batch_tokens and self._takes_pieces(params):
             return self._pool_in_pieces(batch, params)
-        hidden_states = self.backbone.forward(batch)
+        if self._takes_first(params) and batch.prompt_lengths is None:
+            hidden_states, batch = self.backbone.forward_first(batch), batch.first_tokens()
+        else:
+            hidden_states = self.backbone.forward(batch)
         with torch.inference_mode(), self.seconds.of_pooling():
             output: PoolerOutput = self.pooler(hidden_states, self._metadata(batch, params))
         return output
+
+    def _takes_first(self, params: PoolingParams) -> bool:
+        """Tell whether nothing but the first token of each row is looked at."""
+        is_cls = self.spec.pooling == "CLS" and params.task not in TOKEN_TASKS
+        return is_cls and self.spec.kind != "sparse" and self.backbone.gives_first
 
     def _takes_pieces(self, params: PoolingParams) -> bool:
         piecewise = params.task in TOKEN_TASKS or self.spec.pooling in PIECEWISE

@@ -1,5 +1,7 @@
 """Encoders of our own give what transformers gives for the same weights, in float64 to its last digits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -236,3 +238,66 @@ def test_an_electra_generator_is_left_to_transformers(folder_of):
     _, folder = folder_of("Electra", "ForMaskedLM")
     assert encoder_of(folder) is None
     assert transformers.AutoModelForMaskedLM.from_pretrained(folder) is not None
+
+
+@pytest.mark.parametrize("family", ["Bert", "DistilBert", "Electra", "MPNet", "Roberta"])
+def test_the_first_token_alone_has_the_hidden_state_that_it_has_among_all(folder_of, family):
+    model, folder = folder_of(family)
+    backbone = Backbone(encoder_of(folder).transformer, CPU)
+    assert not backbone.gives_first
+    backbone.use_path("packed")
+    assert backbone.gives_first
+    found = backbone.forward_first(pack(rows_of(*ROWS), np.arange(4)))
+    expected = [hidden_of(model, row).last_hidden_state[0, 0] for row in ROWS]
+    torch.testing.assert_close(found, torch.stack(expected), **FLOAT64)
+
+
+def test_the_first_token_alone_does_not_see_what_is_not_to_be_seen(folder_of):
+    model, folder = folder_of("MPNet")
+    backbone = Backbone(encoder_of(folder).transformer, CPU)
+    backbone.use_path("packed")
+    rows = rows_of(ROWS[0], ROWS[0], ROWS[1], seen_lengths=np.asarray([12, 20, 2]))
+    found = backbone.forward_first(pack(rows, np.arange(3)))
+    expected = [
+        hidden_of(model, row, attention_mask=(torch.arange(len(row)) < seen).long()[None])
+        for row, seen in ((ROWS[0], 12), (ROWS[0], 20), (ROWS[1], 2))
+    ]
+    torch.testing.assert_close(
+        found, torch.stack([each.last_hidden_state[0, 0] for each in expected]), **FLOAT64
+    )
+
+
+class CountsLast(Backbone):
+    """Counts the rows whose first token alone was asked for."""
+
+    __slots__ = ("num_rows",)
+
+    def forward_first(self, batch):
+        self.num_rows = getattr(self, "num_rows", 0) + len(batch.rows)
+        return super().forward_first(batch)
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "takes"),
+    [
+        ("bert-cls", "embed", True),
+        ("bert-seqcls", "classify", True),
+        ("xlmroberta-bge-m3", "embed", True),
+        ("xlmroberta-bge-m3", "token_classify", False),
+        ("bert-cls", "token_embed", False),
+        ("bert-mean", "embed", False),
+        ("bert-lasttoken", "embed", False),
+        ("bert-splade", "embed", False),
+        ("modernbert-cls", "embed", False),
+        ("qwen3-last", "embed", False),
+    ],
+)
+def test_only_the_first_tokens_are_computed_where_nothing_else_is_looked_at(models, family, task, takes):
+    runner = load_runner(ModelConfig(model=str(models / family), device="cpu"), None, 512, 1)
+    backbone = CountsLast(runner.backbone.model, CPU)
+    backbone.use_path(runner.backbone.path)
+    counting = replace(runner, backbone=backbone)
+    tokenized = runner.tokenizers.texts("")(["one two three", "four", "five six"])
+    pooled = counting.pool(tokenized, counting.params(task))
+    assert not pooled.failures
+    assert getattr(backbone, "num_rows", 0) == (3 if takes else 0)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.functional import embedding, scaled_dot_product_attention
 
-from poolembed.runner.attention import AttentionLayer, PackedRows, attend
+from poolembed.runner.attention import AttentionLayer, PackedRows, attend, attend_from_first
 
 Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 """Queries, keys and values, shape (..., num_heads, head_size) each, to what each token attends."""
@@ -106,17 +106,21 @@ class Layer(nn.Module):
         self.down = _linear(wide, size, dtype)
         self.norm = nn.LayerNorm(size, eps=settings.norm_eps, device="meta", dtype=dtype)
 
-    def forward(self, x: torch.Tensor, attend_to: Attend) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, attend_to: Attend, kept: torch.Tensor | None = None) -> torch.Tensor:
         """Compute the next hidden states.
 
         Args:
             x: hidden states, shape (..., hidden_size).
             attend_to: see `Attend`.
+            kept: tokens whose hidden states are wanted, shape (num_kept,), of x of shape (1, num_tokens,
+                hidden_size); None for all.
 
         Returns:
-            Hidden states, of the same shape.
+            Hidden states, of the same shape but for the number of tokens.
         """
         q, k, v = self.qkv(x).unflatten(-1, self.heads).unbind(-3)
+        if kept is not None:
+            q, x = q[:, kept], x[:, kept]
         x = self.attention_norm(self.output(attend_to(q, k, v).flatten(-2)).add_(x))
         normed: torch.Tensor = self.norm(self.down(self.activation(self.up(x))).add_(x))
         return normed
@@ -196,6 +200,7 @@ class EncoderModel(nn.Module):
         token_type_ids: torch.Tensor | None = None,
         attention_mask: torch.Tensor | None = None,
         packed_rows: PackedRows | None = None,
+        first_tokens: torch.Tensor | None = None,
     ) -> SimpleNamespace:
         """Compute hidden states.
 
@@ -205,30 +210,27 @@ class EncoderModel(nn.Module):
             token_type_ids: of the same shape; None for zeros.
             attention_mask: tokens that are seen, of the same shape, not zero; None for all.
             packed_rows: where rows begin and end; None where each has a row of `input_ids`.
+            first_tokens: where packed rows begin, shape (num_rows,), if nothing else of the last layer is
+                wanted; None for all tokens.
 
         Returns:
-            `last_hidden_state`, shape (*input_ids.shape, hidden_size).
+            `last_hidden_state`, shape (*input_ids.shape, hidden_size), or (1, num_rows, hidden_size).
         """
         x = self.embeddings(input_ids, token_type_ids, position_ids)
         if self.projection is not None:
             x = self.projection(x)
         if packed_rows is None:
-            attend_to = self._attend_in_rows(input_ids.shape[1], attention_mask)
+            attend_to = attend_last = self._attend_in_rows(input_ids.shape[1], attention_mask)
         else:
-            attend_to = self._attend_packed(packed_rows)
-        for layer in self.layers:
+            # All layers have the same.
+            bias = None if self.position_bias is None else cache(self.position_bias)
+            attend_to = attend_last = _packed(attend, packed_rows, bias)
+            if first_tokens is not None:
+                attend_last = _packed(attend_from_first, packed_rows, bias)
+        *layers, last = self.layers
+        for layer in layers:
             x = layer(x, attend_to)
-        return SimpleNamespace(last_hidden_state=x)
-
-    def _attend_packed(self, rows: PackedRows) -> Attend:
-        # All layers have the same.
-        bias = None if self.position_bias is None else cache(self.position_bias)
-
-        def attend_to(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-            layer = AttentionLayer(scale=q.shape[-1] ** -0.5, bias=bias)
-            return attend(q[0], k[0], v[0], rows, layer)[None]
-
-        return attend_to
+        return SimpleNamespace(last_hidden_state=last(x, attend_last, first_tokens))
 
     def _attend_in_rows(self, length: int, attention_mask: torch.Tensor | None) -> Attend:
         mask = None if attention_mask is None else attention_mask.bool()[:, None, None]
@@ -241,6 +243,16 @@ class EncoderModel(nn.Module):
             return scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2)
 
         return attend_to
+
+
+def _packed(
+    how: Callable[..., torch.Tensor], rows: PackedRows, bias: Callable[[int], torch.Tensor] | None
+) -> Attend:
+    def attend_to(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        layer = AttentionLayer(scale=q.shape[-1] ** -0.5, bias=bias)
+        return how(q[0], k[0], v[0], rows, layer)[None]
+
+    return attend_to
 
 
 def _linear(num_in: int, num_out: int, dtype: torch.dtype) -> nn.Linear:
