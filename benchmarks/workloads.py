@@ -99,7 +99,7 @@ WORKLOADS = {
         contestants=("poolembed", "command", "sentence-transformers", "tokenizers"),
     ),
     "workers": Workload(
-        title="Docstrings, by one and by two processes",
+        title="Docstrings, by one and by two workers",
         model="all-MiniLM-L6-v2",
         corpus=corpora.docstrings,
         num_rows=1200,

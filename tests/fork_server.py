@@ -20,8 +20,7 @@ from pathlib import Path
 ENVIRONMENT = {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), "OMP_NUM_THREADS": "1"}
 IMPORTED = [
     *("pyarrow.dataset", "pyarrow.parquet", "poolembed.cli.group", "poolembed.pipeline"),
-    *("poolembed.model.pooling_model", "poolembed.runner.load", "transformers.models.auto.modeling_auto"),
-    *("transformers.models.bert.modeling_bert", "transformers.models.bert.tokenization_bert"),
+    *("poolembed.model.pooling_model", "poolembed.runner.load", "transformers.models.bert.tokenization_bert"),
 ]
 READ_AT_IMPORT = (
     "COVERAGE",

@@ -100,8 +100,8 @@ def test_rows_stay_failures_where_the_weights_do_not_fit_in_float32(own_runner):
     half = with_backbone(own_runner(dtype="bfloat16"), Overflowing)
 
     class Cramped(type(half.backbone.model)):
-        def float(self):
-            self.embeddings.float()
+        def to(self, dtype):
+            self.embeddings.to(dtype)
             raise torch.OutOfMemoryError("no room")
 
     half.backbone.model.__class__ = Cramped

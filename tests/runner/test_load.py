@@ -104,7 +104,7 @@ def test_a_budget_that_is_not_given_is_found_once_for_each_model_and_precision(m
     keys = [key for key in json.loads(file.read_text("utf-8")) if "/bert-cls " in key]
     assert len([key for key in keys if "float32" in key]) == 1
     assert len([key for key in keys if "bfloat16" in key]) == 1
-    assert all("packed cpu" in key for key in keys)
+    assert all("packed poolembed cpu" in key for key in keys)
 
 
 def test_the_users_choices_reach_the_result(models):
