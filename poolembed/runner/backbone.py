@@ -101,7 +101,7 @@ class Backbone:
     def use_path(self, path: ForwardPath) -> None:
         """Switch between packed attention and the model's own."""
         if self._is_switched:
-            # Not with this module: transformers' modelling code takes seconds and 200 MB.
+            # Not with this module: transformers' modelling code takes seconds and 120 MB.
             from poolembed.runner.attention_interface import PACKED_ATTENTION
 
             self.model.set_attn_implementation(PACKED_ATTENTION if path == "packed" else self.own_attention)

@@ -19,6 +19,7 @@ from poolembed.runner.int8_linear import quantize_linears
 from poolembed.runner.memory import keep_freed_memory
 from poolembed.runner.packed_linear import pack_linears, pays_here
 from poolembed.runner.packing import TokenizedRows, pack
+from poolembed.runner.parts import Parts
 from poolembed.runner.pooling_runner import PoolingRunner
 from poolembed.runner.prefix import PIECEWISE
 from poolembed.runner.rope import scales_with_length
@@ -61,21 +62,7 @@ def load_runner(
     if device.type == "cpu":
         keep_freed_memory()
     tokenizer = load_tokenizer(spec, trust_remote_code=model.trust_remote_code)
-    special_ids = frozenset(tokenizer.all_special_ids)
-    is_theirs = model.trust_remote_code or model.model_impl == "transformers"
-    parts = None if is_theirs else load_encoder(spec, device=device, dtype=dtype)
-    expected = None
-    if parts is not None:
-        rows = _rows(spec, parts.transformer, special_ids)
-    else:
-        # Not with this module: transformers' modelling code takes seconds and 200 MB.
-        from poolembed.runner.checkpoint import load_checkpoint
-        from poolembed.runner.heads import take_apart
-
-        loaded = load_checkpoint(spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code)
-        rows = _rows(spec, loaded, special_ids)
-        expected = own_logits(loaded, rows) if _has_own_logits(spec) else None
-        parts = take_apart(spec, loaded)
+    parts, rows, expected = _parts(spec, model, device, dtype, frozenset(tokenizer.all_special_ids))
     transformer, pooling = parts.transformer, assemble(spec, parts, device)
     scales = scales_with_length(transformer.config, spec.max_length)
     backbone = Backbone(transformer, device, scales_with_length=scales)
@@ -109,8 +96,26 @@ def load_runner(
     return replace(runner, workers=chosen, batch_tokens=batch_tokens or trials.batch_tokens(chosen))
 
 
-def _rows(spec: ModelSpec, model: Any, special_ids: frozenset[int]) -> TokenizedRows:  # noqa: ANN401
-    return random_rows(model.get_input_embeddings().num_embeddings, spec.max_length, special_ids)
+def _parts(
+    spec: ModelSpec, model: ModelConfig, device: torch.device, dtype: torch.dtype, special_ids: frozenset[int]
+) -> tuple[Parts, TokenizedRows, list[torch.Tensor] | None]:
+    """Load the model; return it, the rows that it is tried with, and its own logits for them, if any."""
+
+    def trial_rows(loaded: Any) -> TokenizedRows:  # noqa: ANN401 - a class of transformers or of encoder
+        return random_rows(loaded.get_input_embeddings().num_embeddings, spec.max_length, special_ids)
+
+    if not model.trust_remote_code and model.model_impl != "transformers":
+        own = load_encoder(spec, device=device, dtype=dtype)
+        if own is not None:
+            return own, trial_rows(own.transformer), None
+    # Not with this module: transformers' modelling code takes seconds and 120 MB.
+    from poolembed.runner.checkpoint import load_checkpoint
+    from poolembed.runner.heads import take_apart
+
+    loaded = load_checkpoint(spec, device=device, dtype=dtype, trust_remote_code=model.trust_remote_code)
+    rows = trial_rows(loaded)
+    expected = own_logits(loaded, rows) if _has_own_logits(spec) else None
+    return take_apart(spec, loaded), rows, expected
 
 
 def _has_own_logits(spec: ModelSpec) -> bool:

@@ -66,10 +66,10 @@ def load_encoder(spec: ModelSpec, *, device: torch.device, dtype: torch.dtype) -
         config = AutoConfig.from_pretrained(spec.folder / spec.subfolder)
         for key, value in spec.config_overrides.items():
             setattr(config, key, value)
-        weights = _Weights(spec, family)
-        model = _model(config, family, weights, dtype)
-        head = _head(spec, family, weights, _settings_of(config)) if has_head else None
-        decoder = _decoder(family, weights, _settings_of(config)) if spec.kind == "sparse" else None
+        settings, weights = _settings_of(config), _Weights(spec, family)
+        model = _model(config, settings, family, weights, dtype)
+        head = _head(spec, settings, family, weights) if has_head else None
+        decoder = _decoder(settings, family, weights) if spec.kind == "sparse" else None
     except (_Misfit, ModelError, OSError, ValueError, AttributeError, TypeError):
         return None
     return Parts(model.eval().to(device), head, decoder)
@@ -129,8 +129,13 @@ def _settings_of(config: Any) -> Settings:  # noqa: ANN401 - a class for each fa
     )
 
 
-def _model(config: Any, family: Family, weights: _Weights, dtype: torch.dtype) -> EncoderModel:  # noqa: ANN401
-    settings = _settings_of(config)
+def _model(
+    config: Any,  # noqa: ANN401
+    settings: Settings,
+    family: Family,
+    weights: _Weights,
+    dtype: torch.dtype,
+) -> EncoderModel:
     width = weights.get(f"{family.embeddings['words']}.weight", -1, -1).shape[1]
     parts = {
         part: weights.get(f"{name}.weight", -1, width).to(dtype)
@@ -173,7 +178,7 @@ def _layer(settings: Settings, family: Family, weights: _Weights, number: int, d
     return layer
 
 
-def _head(spec: ModelSpec, family: Family, weights: _Weights, settings: Settings) -> nn.Module:
+def _head(spec: ModelSpec, settings: Settings, family: Family, weights: _Weights) -> nn.Module:
     size = settings.hidden_size
     if spec.kind == "token-classifier":
         return linear(*_linear_of(weights, "classifier", spec.num_labels, size))
@@ -195,7 +200,7 @@ def _head(spec: ModelSpec, family: Family, weights: _Weights, settings: Settings
     )
 
 
-def _decoder(family: Family, weights: _Weights, settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:
+def _decoder(settings: Settings, family: Family, weights: _Weights) -> tuple[torch.Tensor, torch.Tensor]:
     assert family.masked is not None
     weight = weights.find(f"{family.masked.decoder}.weight")
     if weight is None:
