@@ -49,12 +49,9 @@ class Backbone:
     scales_with_length: bool = False
     own_attention: str = field(init=False)
     _parameters: frozenset[str] = field(init=False, repr=False)
-    _is_switched: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Layers of `encoder` are told by each call how to attend.
-        self._is_switched = not isinstance(self.model, EncoderModel)
-        self.own_attention = self.model.config._attn_implementation if self._is_switched else ""
+        self.own_attention = "" if self._is_ours else self.model.config._attn_implementation
         self._parameters = frozenset(inspect.signature(self.model.forward).parameters)
 
     @property
@@ -65,7 +62,7 @@ class Backbone:
     @property
     def model_impl(self) -> Literal["poolembed", "transformers"]:
         """Whose layers the model has; code that a checkpoint brings counts as transformers'."""
-        return "poolembed" if isinstance(self.model, EncoderModel) else "transformers"
+        return "poolembed" if self._is_ours else "transformers"
 
     def forward(self, batch: PackedBatch) -> torch.Tensor:
         """Run a batch.
@@ -96,11 +93,11 @@ class Backbone:
     @property
     def gives_first(self) -> bool:
         """Whether the last layer can be computed for the first token of each row alone."""
-        return self.path == "packed" and isinstance(self.model, EncoderModel)
+        return self.path == "packed" and self._is_ours
 
     def use_path(self, path: ForwardPath) -> None:
         """Switch between packed attention and the model's own."""
-        if self._is_switched:
+        if not self._is_ours:
             # Not with this module: transformers' modelling code takes seconds and 120 MB.
             from poolembed.runner.attention_interface import PACKED_ATTENTION
 
@@ -198,7 +195,7 @@ class Backbone:
         if batch.seen_lengths is not None:
             seen = self._tensor(batch.seen_lengths)[:, None]
             mask = (torch.arange(shape[1], device=self.device) < seen).long()
-        if not self._is_switched:
+        if self._is_ours:
             inputs["position_ids"] = self._tensor(self._positions(batch)).view(shape)
         output = self.model(**inputs, attention_mask=mask, **self._options())
         hidden_states: torch.Tensor = output.last_hidden_state
@@ -224,12 +221,15 @@ class Backbone:
         return np.asarray(np.where(counted, total - before, 0) + padding_idx, np.int64)
 
     @property
+    def _is_ours(self) -> bool:
+        """Whether the layers are those of `encoder`, which are told by each call how to attend."""
+        return isinstance(self.model, EncoderModel)
+
+    @property
     def _padding_idx(self) -> int | None:
         """The pad token of models that count positions on from it; None for those that begin at 0."""
         embeddings: Any = getattr(self.model, "embeddings", None)
-        counts_on = isinstance(self.model, EncoderModel) or hasattr(
-            embeddings, "create_position_ids_from_input_ids"
-        )
+        counts_on = self._is_ours or hasattr(embeddings, "create_position_ids_from_input_ids")
         return embeddings.padding_idx if counts_on else None
 
     def _options(self) -> dict[str, bool]:

@@ -182,7 +182,8 @@ def test_models_of_the_zoo_keep_their_numbers(own_runner, family):
     rows = random_rows(backbone.model.get_input_embeddings().num_embeddings, 64, frozenset(range(10)))
     batches = [pack(rows, np.asarray([row])) for row in range(len(rows.lengths))]
     expected = [backbone.forward(batch) for batch in batches]
-    assert pack_linears(backbone, batches[0]) >= 8
+    # Two layers of at least six; ours have one product for queries, keys and values.
+    assert pack_linears(backbone, batches[0]) >= (8 if backbone.model_impl == "poolembed" else 12)
     for batch, before in zip(batches, expected, strict=True):
         torch.testing.assert_close(backbone.forward(batch), before, **CLOSE)
 

@@ -16,6 +16,7 @@ _BERT_EMBEDDINGS = {
     "types": "embeddings.token_type_embeddings",
     "norm": "embeddings.LayerNorm",
 }
+_UNTYPED_EMBEDDINGS = {part: name for part, name in _BERT_EMBEDDINGS.items() if part != "types"}
 _BERT_LAYER = {
     "query": "attention.self.query",
     "key": "attention.self.key",
@@ -134,7 +135,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
                 decoder="vocab_projector",
                 biases=("vocab_projector.bias",),
             ),
-            embeddings={part: name for part, name in _BERT_EMBEDDINGS.items() if part != "types"},
+            embeddings=_UNTYPED_EMBEDDINGS,
             layer=_DISTILBERT_LAYER,
             layers="transformer.layer.{}.",
         ),
@@ -150,7 +151,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             prefix="mpnet.",
             classifier=_TANH_CLASSIFIER,
             masked=_LM_HEAD,
-            embeddings={part: name for part, name in _BERT_EMBEDDINGS.items() if part != "types"},
+            embeddings=_UNTYPED_EMBEDDINGS,
             layer=_MPNET_LAYER,
             padding_idx=1,
             position_bias="encoder.relative_attention_bias",

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoConfig
 
 from poolembed.errors import ModelError
+from poolembed.runner.configuration import load_config
 from poolembed.runner.encoder.layout import FAMILIES, Family
 from poolembed.runner.encoder.model import (
     POSITION_KINDS,
@@ -63,9 +63,7 @@ def load_encoder(spec: ModelSpec, *, device: torch.device, dtype: torch.dtype) -
     if family is None or not (has_head or spec.kind in _WITHOUT_HEAD) or spec.logit_head is not None:
         return None
     try:
-        config = AutoConfig.from_pretrained(spec.folder / spec.subfolder)
-        for key, value in spec.config_overrides.items():
-            setattr(config, key, value)
+        config = load_config(spec)
         settings, weights = _settings_of(config), _Weights(spec, family)
         model = _model(config, settings, family, weights, dtype)
         head = _head(spec, settings, family, weights) if has_head else None

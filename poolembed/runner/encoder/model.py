@@ -182,11 +182,6 @@ class EncoderModel(nn.Module):
         """Precision of the weights."""
         return self.get_input_embeddings().weight.dtype
 
-    @property
-    def padding_idx(self) -> int | None:
-        """See `Embeddings`."""
-        return self.embeddings.padding_idx
-
     def get_input_embeddings(self) -> nn.Embedding:
         """Return the vectors of the vocabulary."""
         words: nn.Embedding = self.embeddings.words
