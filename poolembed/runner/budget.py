@@ -4,8 +4,6 @@ More tokens keep a device busier; too many leave the cache of a CPU or the memor
 change speed alone: results stay within the tolerance that packing is held to.
 """
 
-import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from huggingface_hub.constants import HF_HOME
 
 from poolembed.runner.backbone import Backbone
 from poolembed.runner.packing import PackedBatch, TokenizedRows, pack
+from poolembed.runner.remembered import FOLDER, recall, remember
 from poolembed.runner.workers import ALONE, Workers, candidates
 
 CPU_CANDIDATES = (1024, 2048, 4096, 8192)
@@ -38,7 +36,7 @@ TRIAL_TOKENS = 512
 
 ROW_TOKENS = 128
 
-BUDGETS_FILE = Path(HF_HOME) / "poolembed" / "budgets.json"
+BUDGETS_FILE = FOLDER / "budgets.json"
 """Where choices are remembered."""
 
 
@@ -110,12 +108,13 @@ class Trials:
     def _choice(self, name: str, allowed: tuple[int, ...], find: Callable[[], int]) -> int:
         """Return what was chosen before, or else find it and write it down."""
         key = f"{self.key} {_device_name(self.backbone.device)} torch-{torch.__version__} {name}"
-        remembered = _remembered(self.file).get(key)
+        remembered = recall(self.file, key)
         # A release may try others than the one that wrote it down.
-        if remembered is not None and remembered in allowed:
-            return remembered
+        for choice in allowed:
+            if choice == remembered:
+                return choice
         found = find()
-        _remember(self.file, key, found)
+        remember(self.file, key, found)
         return found
 
 
@@ -173,24 +172,3 @@ def _device_name(device: torch.device) -> str:
     if device.type == "cuda":  # pragma: no cover - tests/gpu runs it
         return f"{torch.cuda.get_device_name(device)}"
     return f"{device.type} {torch.get_num_threads()} threads"
-
-
-def _remembered(file: Path) -> dict[str, int]:
-    try:
-        content = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(content, dict):
-        return {}
-    return {key: value for key, value in content.items() if isinstance(value, int) and value > 0}
-
-
-def _remember(file: Path, key: str, budget: int) -> None:
-    """Write the choice down; where that fails it is only found again."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_name(f"{file.name}.{os.getpid()}")
-        temporary.write_text(json.dumps(_remembered(file) | {key: budget}, indent=1), "utf-8")
-        temporary.replace(file)
-    except OSError:
-        return

@@ -49,7 +49,9 @@ def read_weights(path: Path) -> Mapping[str, torch.Tensor]:
         raise ModelError(f"{path} cannot be read as weights: it is no pickle of tensors") from error
     except (SafetensorError, OSError, RuntimeError, ValueError, EOFError) as error:
         raise ModelError(f"{path} cannot be read as weights: {error}") from error
-    if not isinstance(loaded, dict) or not all(isinstance(value, torch.Tensor) for value in loaded.values()):
+    if not isinstance(loaded, dict) or not all(
+        isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in loaded.items()
+    ):
         raise ModelError(f"{path} cannot be read as weights: it is no pickle of tensors")
     return loaded
 

@@ -130,9 +130,7 @@ def test_a_choice_names_device_threads_and_torch(backbone_with, tmp_path):
     assert key == KEY
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", "7", '{"x": "y"}', '{"KEY": -3}', '{"KEY": 1.5}', '{"KEY": 512}']
-)
+@pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"KEY": -3}', '{"KEY": 1.5}', '{"KEY": 512}'])
 def test_a_damaged_memory_is_written_anew(backbone_with, tmp_path, content):
     file = tmp_path / "budgets.json"
     file.write_text(content.replace("KEY", KEY), "utf-8")

@@ -1,5 +1,6 @@
 """Encoders of our own give what transformers gives for the same weights, in float64 to its last digits."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -198,6 +199,44 @@ def test_what_they_do_not_cover_is_left_to_transformers(folder_of, changes):
     edit_json(folder / "config.json", **changes)
     if "model_type" in changes:
         spec = describe_model(ModelConfig(model=str(folder)), None)[1]
+    assert load_encoder(spec, device=CPU, dtype=torch.float32) is None
+
+
+@pytest.mark.parametrize(
+    ("family", "key"),
+    [
+        ("Bert", "num_hidden_layers"),
+        ("Bert", "hidden_act"),
+        ("Bert", "layer_norm_eps"),
+        ("DistilBert", "activation"),
+        ("Roberta", "pad_token_id"),
+    ],
+)
+def test_what_config_json_does_not_say_is_left_to_transformers(folder_of, family, key):
+    _, folder = folder_of(family)
+    spec = describe_model(ModelConfig(model=str(folder)), None)[1]
+    assert load_encoder(spec, device=CPU, dtype=torch.float32) is not None
+    edit_json(folder / "config.json", key)
+    assert load_encoder(spec, device=CPU, dtype=torch.float32) is None
+
+
+@pytest.mark.parametrize("key", ["bos_token_id", "eos_token_id"])
+def test_filters_of_bge_m3_need_their_tokens(models, tmp_path, key):
+    folder = shutil.copytree(models / "xlmroberta-bge-m3", tmp_path / "bge-m3")
+    assert encoder_of(folder, torch.float32) is not None
+    edit_json(folder / "config.json", key)
+    assert encoder_of(folder, torch.float32) is None
+
+
+@pytest.mark.parametrize("damage", ["decoder", "bias"])
+def test_output_embeddings_of_another_shape_are_left_to_transformers(folder_of, damage):
+    _, folder = folder_of("Bert", "ForMaskedLM")
+    spec = describe_model(ModelConfig(model=str(folder)), None)[1]
+    weights = load_file(folder / "model.safetensors")
+    changed = {"cls.predictions.decoder.weight": torch.zeros(64, 30)}
+    if damage == "bias":
+        changed = {name: torch.zeros(63) for name in weights if name.endswith("predictions.bias")}
+    save_file(weights | changed, folder / "model.safetensors", metadata={"format": "pt"})
     assert load_encoder(spec, device=CPU, dtype=torch.float32) is None
 
 

@@ -46,6 +46,24 @@ _DISTILBERT_LAYER = {
 }
 
 
+# Names in config.json, by attributes of `settings.Settings`.
+_BERT_SETTINGS = {
+    "num_layers": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "hidden_size": "hidden_size",
+    "intermediate_size": "intermediate_size",
+    "activation": "hidden_act",
+    "norm_eps": "layer_norm_eps",
+}
+_DISTILBERT_SETTINGS = {
+    "num_layers": "n_layers",
+    "num_heads": "n_heads",
+    "hidden_size": "dim",
+    "intermediate_size": "hidden_dim",
+    "activation": "activation",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedHead:
     """Names of what comes before the output embeddings of a masked language model, and of those.
@@ -85,6 +103,8 @@ class Family:
         embeddings: parts of the embeddings; without `types`, texts of a pair are not told apart.
         layer: parts of a layer.
         layers: prefix of a layer, with its number.
+        settings: names in config.json.
+        norm_eps: what norms add to the variance, where config.json does not say it.
         padding_idx: positions count on from the next number; None where they begin at 0.
         counts_from_pad: positions count on from the configuration's pad token instead.
         position_bias: embedding of relative positions, for each head; None for absolute positions alone.
@@ -97,6 +117,8 @@ class Family:
     embeddings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(_BERT_EMBEDDINGS))
     layer: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(_BERT_LAYER))
     layers: str = "encoder.layer.{}."
+    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(_BERT_SETTINGS))
+    norm_eps: float | None = None
     padding_idx: int | None = None
     counts_from_pad: bool = False
     position_bias: str | None = None
@@ -138,6 +160,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             embeddings=_UNTYPED_EMBEDDINGS,
             layer=_DISTILBERT_LAYER,
             layers="transformer.layer.{}.",
+            settings=_DISTILBERT_SETTINGS,
+            norm_eps=1e-12,
         ),
         "electra": Family(
             prefix="electra.",

@@ -4,14 +4,12 @@ Anything unusual is left to transformers: a setting that these layers do not hav
 or of another shape. It loads what it can and says what is wrong with the rest.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import torch
 from torch import nn
 
 from poolembed.errors import ModelError
-from poolembed.runner.configuration import load_config
 from poolembed.runner.encoder.layout import FAMILIES, Family
 from poolembed.runner.encoder.model import (
     POSITION_KINDS,
@@ -19,32 +17,14 @@ from poolembed.runner.encoder.model import (
     EncoderModel,
     Layer,
     PositionBias,
-    Settings,
 )
+from poolembed.runner.encoder.settings import ACTIVATIONS, Misfit, Settings, read_settings
 from poolembed.runner.parts import Parts
 from poolembed.runner.projector import linear, read_weights
 from poolembed.runner.spec import ModelSpec
 
-ACTIVATIONS: Mapping[str, nn.Module] = {
-    "gelu": nn.GELU(),
-    "gelu_new": nn.GELU("tanh"),
-    "gelu_pytorch_tanh": nn.GELU("tanh"),
-    "relu": nn.ReLU(),
-    "silu": nn.SiLU(),
-    "swish": nn.SiLU(),
-    "tanh": nn.Tanh(),
-}
-"""By the names that transformers gives them."""
-
-# Attributes of a configuration that mean another computation than the one here, unless they are empty.
-_UNKNOWN_HERE = ("is_decoder", "add_cross_attention", "pruned_heads", "quantization_config")
-
 _WITH_HEAD = ("classifier", "cross-encoder", "token-classifier", "sparse")
 _WITHOUT_HEAD = ("embedding", "late-interaction")
-
-
-class _Misfit(Exception):  # noqa: N818 - no error: transformers takes over
-    """The checkpoint is not one of those known here."""
 
 
 def load_encoder(spec: ModelSpec, *, device: torch.device, dtype: torch.dtype) -> Parts | None:
@@ -63,12 +43,11 @@ def load_encoder(spec: ModelSpec, *, device: torch.device, dtype: torch.dtype) -
     if family is None or not (has_head or spec.kind in _WITHOUT_HEAD) or spec.logit_head is not None:
         return None
     try:
-        config = load_config(spec)
-        settings, weights = _settings_of(config), _Weights(spec, family)
-        model = _model(config, settings, family, weights, dtype)
+        settings, weights = read_settings(spec, family), _Weights(spec, family)
+        model = _model(settings, family, weights, dtype)
         head = _head(spec, settings, family, weights) if has_head else None
         decoder = _decoder(settings, family, weights) if spec.kind == "sparse" else None
-    except (_Misfit, ModelError, OSError, ValueError, AttributeError, TypeError):
+    except (Misfit, ModelError):
         return None
     return Parts(model.eval().to(device), head, decoder)
 
@@ -91,16 +70,20 @@ class _Weights:
         """Return a tensor of a shape; -1 stands for any size.
 
         Raises:
-            _Misfit: it is missing, of another shape or no floating-point one.
+            Misfit: it is missing, of another shape or no floating-point one.
         """
-        tensor = self.find(name)
+        tensor = self._find(name)
         if tensor is None or not tensor.is_floating_point() or len(tensor.shape) != len(shape):
-            raise _Misfit(name)
+            raise Misfit(name)
         if any(asked not in (-1, size) for asked, size in zip(shape, tensor.shape, strict=True)):
-            raise _Misfit(name)
+            raise Misfit(name)
         return tensor
 
-    def find(self, name: str) -> torch.Tensor | None:
+    def first(self, names: Iterable[str], *shape: int) -> torch.Tensor:
+        """Return the first of these tensors that is there; see `get`."""
+        return self.get(next((name for name in names if self._find(name) is not None), ""), *shape)
+
+    def _find(self, name: str) -> torch.Tensor | None:
         """Return a tensor by its name in the encoder or in full; None where it is missing."""
         for candidate in (self._prefix + name, name, name.removeprefix(self._prefix)):
             if candidate in self._tensors:
@@ -108,32 +91,7 @@ class _Weights:
         return None
 
 
-def _settings_of(config: Any) -> Settings:  # noqa: ANN401 - a class for each family
-    """Read what the layers need; DistilBERT has names of its own for some of it."""
-    if any(getattr(config, name, None) for name in _UNKNOWN_HERE):
-        raise _Misfit
-    if getattr(config, "position_embedding_type", None) not in (None, "absolute"):
-        raise _Misfit
-    activation = config.activation if hasattr(config, "activation") else config.hidden_act
-    if activation not in ACTIVATIONS or config.hidden_size % config.num_attention_heads:
-        raise _Misfit
-    return Settings(
-        num_layers=config.num_hidden_layers,
-        num_heads=config.num_attention_heads,
-        hidden_size=config.hidden_size,
-        intermediate_size=config.hidden_dim if hasattr(config, "hidden_dim") else config.intermediate_size,
-        norm_eps=getattr(config, "layer_norm_eps", 1e-12),
-        activation=ACTIVATIONS[activation],
-    )
-
-
-def _model(
-    config: Any,  # noqa: ANN401
-    settings: Settings,
-    family: Family,
-    weights: _Weights,
-    dtype: torch.dtype,
-) -> EncoderModel:
+def _model(settings: Settings, family: Family, weights: _Weights, dtype: torch.dtype) -> EncoderModel:
     width = weights.get(f"{family.embeddings['words']}.weight", -1, -1).shape[1]
     parts = {
         part: weights.get(f"{name}.weight", -1, width).to(dtype)
@@ -145,20 +103,20 @@ def _model(
         parts["positions"],
         parts.get("types"),
         norm_eps=settings.norm_eps,
-        padding_idx=config.pad_token_id if family.counts_from_pad else family.padding_idx,
+        padding_idx=settings.pad_token_id if family.counts_from_pad else family.padding_idx,
     )
     _fill(embeddings.norm, weights, family.embeddings["norm"], width)
     projection = None
     if width != settings.hidden_size:
         if family.projection is None:
-            raise _Misfit
+            raise Misfit
         projection = linear(*_linear_of(weights, family.projection, settings.hidden_size, width)).to(dtype)
     layers = [_layer(settings, family, weights, number, dtype) for number in range(settings.num_layers)]
     bias = None
     if family.position_bias is not None:
         table = weights.get(f"{family.position_bias}.weight", POSITION_KINDS, settings.num_heads)
         bias = PositionBias(table.to(dtype))
-    return EncoderModel(config, embeddings, projection, layers, bias)
+    return EncoderModel(settings, embeddings, projection, layers, bias)
 
 
 def _layer(settings: Settings, family: Family, weights: _Weights, number: int, dtype: torch.dtype) -> Layer:
@@ -188,7 +146,7 @@ def _head(spec: ModelSpec, settings: Settings, family: Family, weights: _Weights
             linear(*_linear_of(weights, names.output, spec.num_labels, size)),
         )
     if family.masked is None:
-        raise _Misfit
+        raise Misfit
     norm = nn.LayerNorm(size, eps=settings.norm_eps, device="meta")
     _fill(norm, weights, family.masked.norm, size)
     return nn.Sequential(
@@ -200,12 +158,10 @@ def _head(spec: ModelSpec, settings: Settings, family: Family, weights: _Weights
 
 def _decoder(settings: Settings, family: Family, weights: _Weights) -> tuple[torch.Tensor, torch.Tensor]:
     assert family.masked is not None
-    weight = weights.find(f"{family.masked.decoder}.weight")
-    if weight is None:
-        weight = weights.get(f"{family.embeddings['words']}.weight", -1, settings.hidden_size)
-    bias = next((found for name in family.masked.biases if (found := weights.find(name)) is not None), None)
-    if bias is None:
-        raise _Misfit
+    # Where the output embeddings are those of words, they are stored once.
+    names = (family.masked.decoder, family.embeddings["words"])
+    weight = weights.first([f"{name}.weight" for name in names], -1, settings.hidden_size)
+    bias = weights.first(family.masked.biases, len(weight))
     return weight.float(), bias.float()
 
 

@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 from torch.nn.functional import embedding, scaled_dot_product_attention
 
 from poolembed.runner.attention import AttentionLayer, PackedRows, attend, attend_from_first
+from poolembed.runner.encoder.settings import Settings
 
 Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 """Queries, keys and values, shape (..., num_heads, head_size) each, to what each token attends."""
@@ -18,26 +18,6 @@ Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 # MPNet's relative positions: as many kinds, half of them on each side, up to a distance.
 POSITION_KINDS = 32
 MOST_DISTANCE = 128
-
-
-class Settings(NamedTuple):
-    """Sizes of an encoder, and what its configuration leaves open.
-
-    Attributes:
-        num_layers: layers.
-        num_heads: heads of attention of a layer.
-        hidden_size: width of a token's hidden state.
-        intermediate_size: width between the two linear layers.
-        norm_eps: what norms add to the variance.
-        activation: between the two linear layers.
-    """
-
-    num_layers: int
-    num_heads: int
-    hidden_size: int
-    intermediate_size: int
-    norm_eps: float
-    activation: nn.Module
 
 
 class Embeddings(nn.Module):
@@ -155,7 +135,7 @@ class EncoderModel(nn.Module):
     """An encoder without a head; called as transformers' models are.
 
     Args:
-        config: transformers' configuration of the checkpoint.
+        config: its settings.
         embeddings: tokens to vectors.
         projection: from the width of embeddings to that of the layers; None where they are equal.
         layers: what follows.
@@ -164,7 +144,7 @@ class EncoderModel(nn.Module):
 
     def __init__(
         self,
-        config: Any,  # noqa: ANN401 - a class for each family
+        config: Settings,
         embeddings: Embeddings,
         projection: nn.Linear | None,
         layers: list[Layer],
