@@ -1,7 +1,6 @@
 """What the command writes for the default model is what sentence-transformers and transformers give."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -13,8 +12,10 @@ from click.testing import CliRunner
 from transformers import AutoModel, AutoTokenizer
 
 from poolembed.cli import cli
+from tests.unmeasured import unmeasured
 
-pytestmark = pytest.mark.slow
+# Other tests go through the same lines with tiny models.
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 # float32 vectors of length 1: sums in another order, padded batches on the other side.
 TOLERANCE = 1e-5
@@ -112,7 +113,7 @@ def main_command(default_model, root, tmp_path_factory):
     done = subprocess.run(
         [sys.executable, "-m", "poolembed", "embed", "corpus.jsonl"],
         cwd=folder,
-        env=os.environ | own,
+        env=unmeasured() | own,
         capture_output=True,
         text=True,
         check=False,

@@ -84,6 +84,7 @@ def test_a_cut_text_has_the_tokens_of_the_whole_text(kind, side, row_tokenizer_o
     assert (rows.token_ids.tolist(), bool(rows.truncated[0])) == whole(kind, text, max_length, side)
 
 
+@pytest.mark.no_cover  # most of the time, and the test above goes through the same lines
 def test_a_text_of_one_unit_has_the_tokens_of_the_whole_text(kind, side, row_tokenizer_of):
     differing = []
     for unit in UNITS:

@@ -82,6 +82,7 @@ def test_each_option_gives_the_stored_result(call):
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover  # half of the time, and the tests above go through the same lines
 @pytest.mark.parametrize(("call", "path", "way"), [*OWN, *OTHER, *REST], ids=str)
 def test_no_budget_company_or_path_changes_a_result(call, path, way):
     runner = runner_of(call)
