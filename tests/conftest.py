@@ -69,13 +69,14 @@ def python() -> Iterator[list[str]]:
     outside: see tests/fork_server.py.
     """
     from tests.fork_server import ENVIRONMENT
+    from tests.unmeasured import unmeasured
 
     with tempfile.TemporaryDirectory(prefix="poolembed-") as folder:
         address = f"{folder}/socket"
         with subprocess.Popen(
             [sys.executable, "-m", "tests.fork_server", address],
             cwd=ROOT,
-            env=os.environ | ENVIRONMENT,
+            env=unmeasured() | ENVIRONMENT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -6,7 +6,8 @@
 A command has the folder, environment and streams of the process that asks for it, which ends as the command
 ends. The server only imports: it never computes, as threads do not survive a fork. A command whose
 environment differs in what libraries read while they are imported, or with an option that is unknown here,
-gets a new interpreter after all. Signals to the process that asks are not handed on.
+gets a new interpreter after all. What a fork covers of the package is not measured. Signals to the process
+that asks are not handed on.
 """
 
 import json
@@ -23,7 +24,6 @@ IMPORTED = [
     *("poolembed.model.pooling_model", "poolembed.runner.load", "transformers.models.bert.tokenization_bert"),
 ]
 READ_AT_IMPORT = (
-    "COVERAGE",
     "HF_",
     "MALLOC_",
     "MKL_",

@@ -9,6 +9,7 @@ import termios
 import pytest
 
 from tests.runner.hub import serving
+from tests.unmeasured import unmeasured
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +46,7 @@ def test_quiet_and_json_hide_the_bar_of_a_download(root, models, folder, corpus,
         if path.is_file()
     }
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))
+        name: value for name, value in unmeasured().items() if not name.startswith(("HF_", "TRANSFORMERS_"))
     }
     with serving({"org/model": files}) as hub:
         environment |= {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "PYTHONPATH": str(root)}

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,11 +74,17 @@ def assert_equal(found: pa.Table, expected: pa.Table):
 
 
 @pytest.fixture
-def trials(request, tmp_path, models, python):
+def folder(tmp_path):
+    """A folder in memory, where there is one: a disk that is busy with other tests makes each sync wait."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def trials(request, folder, models, python):
     """A job on 40 rows in chunks of six, and the output of an undisturbed run."""
     kind, form = request.param.split()
-    folder = tmp_path / "job"
-    folder.mkdir()
     source, output = folder / f"rows.{kind}", folder / ("out.parquet" if form == "file" else "out")
     write(source, rows())
     arguments = ["embed", str(source), "-o", f"{output}{'' if form == 'file' else '/'}", "--quiet"]

@@ -84,12 +84,14 @@ def test_a_cut_text_has_the_tokens_of_the_whole_text(kind, side, row_tokenizer_o
     assert (rows.token_ids.tolist(), bool(rows.truncated[0])) == whole(kind, text, max_length, side)
 
 
+@pytest.mark.no_cover  # most of the time, and the test above goes through the same lines
 def test_a_text_of_one_unit_has_the_tokens_of_the_whole_text(kind, side, row_tokenizer_of):
     differing = []
     for unit in UNITS:
         text = "x" + unit * (5001 // len(unit)) + "y"
-        rows = row_tokenizer_of(4)([text])
-        if (rows.token_ids.tolist(), bool(rows.truncated[0])) != whole(kind, text, 4, side):
+        # Not fewer tokens: the backend makes a record of every so many of them.
+        rows = row_tokenizer_of(16)([text])
+        if (rows.token_ids.tolist(), bool(rows.truncated[0])) != whole(kind, text, 16, side):
             differing.append(unit)
     assert differing == []
 

@@ -23,8 +23,6 @@ from tests.runner.zoo import (
 
 pytestmark = pytest.mark.skipif(not ZOO.is_dir(), reason=f"needs {ZOO} (POOLEMBED_SHARED)")
 
-BUDGETS = (64, 512, 8192)
-
 
 @contextmanager
 def run_on(runner, path):
@@ -57,11 +55,18 @@ def test_what_cannot_be_packed_is_found_out(family):
 
 
 PLAIN = [call for call in calls() if not call.has_options]
-WAYS = [
-    (call, path)
+# Every call on the path of its family but at the budget of test_each_call_gives_the_stored_result, and once
+# on the other path; the rest takes minutes.
+OWN = [
+    (call, "packed" if call.family in PACKED else "equal-length", way)
     for call in PLAIN
-    for path in ("packed", "equal-length")
-    if path == "equal-length" or call.family in PACKED
+    for way in (64, 8192, "alone")
+]
+OTHER = [(call, "equal-length", 512) for call in PLAIN if call.family in PACKED]
+REST = [
+    pytest.param(call, path, way, marks=pytest.mark.nightly)
+    for call, path, _ in OTHER
+    for way in (64, 8192, "alone")
 ]
 
 
@@ -77,8 +82,8 @@ def test_each_option_gives_the_stored_result(call):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", [*BUDGETS, "alone"])
-@pytest.mark.parametrize(("call", "path"), WAYS, ids=str)
+@pytest.mark.no_cover  # half of the time, and the tests above go through the same lines
+@pytest.mark.parametrize(("call", "path", "way"), [*OWN, *OTHER, *REST], ids=str)
 def test_no_budget_company_or_path_changes_a_result(call, path, way):
     runner = runner_of(call)
     budget = 512 if way == "alone" else way
