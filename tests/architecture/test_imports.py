@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.unmeasured import unmeasured
+
 HEAVY = {"torch", "transformers", "pyarrow"}
 
 # Prints the heavy modules that are loaded after the command line did its work.
@@ -35,7 +37,11 @@ print("IMPORTED")
 
 def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, *arguments],
+        env=unmeasured(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
