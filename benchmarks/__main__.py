@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks import contest, corpora, gpu, memory, peers, report, results, startup
 from benchmarks.child import WorkerError
 from benchmarks.corpora import CorpusError
-from benchmarks.machine import machine
-from benchmarks.settings import Settings, SettingsError
+from benchmarks.machine import commit, machine
+from benchmarks.settings import ROOT, Settings, SettingsError
 from benchmarks.workloads import WORKLOADS
 
 RUN_HELP = """\
@@ -127,6 +127,12 @@ def begun(settings: Settings) -> results.Result:
     return kept | {"machine": machine(settings.cores), "settings": settings.record()}
 
 
+def noted(result: results.Result, part: str) -> results.Result:
+    """Return the result with the commit that one part of it was measured at."""
+    result.setdefault("commits", {})[part] = commit(ROOT)
+    return result
+
+
 def do_run(told: argparse.Namespace) -> int:
     """Measure workloads; what is done is written after each of them."""
     settings = settings_of(told)
@@ -138,7 +144,7 @@ def do_run(told: argparse.Namespace) -> int:
                 done[name] = contest.contest(settings, name, workload)
             except WorkerError as error:
                 done[name] = {"title": workload.title, "skipped": f"a contestant failed: {error}"}
-            path = results.save(settings.name, result)
+            path = results.save(settings.name, noted(result, name))
     print(f"-> {path}")
     return 0
 
@@ -148,7 +154,7 @@ def do_startup(told: argparse.Namespace) -> int:
     settings = settings_of(told)
     result = begun(settings)
     result["startup"] = startup.startup(settings)
-    print(f"-> {results.save(settings.name, result)}")
+    print(f"-> {results.save(settings.name, noted(result, 'startup'))}")
     return 0
 
 
@@ -157,9 +163,9 @@ def do_memory(told: argparse.Namespace) -> int:
     settings = settings_of(told)
     result = begun(settings)
     result["memory_at_defaults"] = memory.at_defaults(settings)
-    results.save(settings.name, result)
+    results.save(settings.name, noted(result, "memory"))
     result["memory_by_rows"] = memory.by_rows(settings, tuple(sorted(told.rows)))
-    print(f"-> {results.save(settings.name, result)}")
+    print(f"-> {results.save(settings.name, noted(result, 'memory by rows'))}")
     return 0
 
 
@@ -179,7 +185,7 @@ def do_gpu(told: argparse.Namespace) -> int:
     )
     result = begun(settings)
     result.setdefault("gpu", []).append(run)
-    print(f"-> {results.save(settings.name, result)}")
+    print(f"-> {results.save(settings.name, noted(result, 'gpu'))}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,15 @@ def machine(cores: tuple[int, ...]) -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
         "load_before": round(os.getloadavg()[0], 2),
     }
+
+
+def commit(folder: Path) -> str:
+    """Return the commit of a folder under git, `+` behind it for changes since; empty outside of git."""
+    words = ["git", "-C", str(folder), "describe", "--always", "--dirty=+", "--abbrev=7", "--exclude=*"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def cpu(cpuinfo: str) -> tuple[str, set[str]]:

@@ -100,7 +100,17 @@ def machine_line(result: Result) -> str:
         line += f"; **a trial at {settings['scale']:g} of the rows**"
     if settings["options"]:
         line += f"; options `{' '.join(settings['options'])}`"
-    return line + ".\n"
+    return line + f".{commits_text(result.get('commits', {}))}\n"
+
+
+def commits_text(commits: dict[str, str]) -> str:
+    """Return which commit was measured; by parts of the result where they were measured at several."""
+    parts: dict[str, list[str]] = {}
+    for part, commit in commits.items():
+        parts.setdefault(commit, []).append(part)
+    if len(parts) < 2:
+        return f" Commit {next(iter(parts))}." if any(parts) else ""
+    return " Commits: " + "; ".join(f"{commit} ({', '.join(of)})" for commit, of in parts.items()) + "."
 
 
 def targets_table(result: Result) -> str:

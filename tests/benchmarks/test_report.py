@@ -91,3 +91,19 @@ def test_notes_stand_in_the_page(measured):
 
 def test_every_contestant_of_a_workload_is_known():
     assert {key for workload in WORKLOADS.values() for key in workload.contestants} <= set(CONTESTANTS)
+
+
+@pytest.mark.parametrize(
+    ("commits", "told"),
+    [
+        ({}, "load before 0.1.\n"),
+        ({"short": "abc1234", "startup": "abc1234"}, "load before 0.1. Commit abc1234.\n"),
+        (
+            {"short": "abc1234", "startup": "def5678+", "long": "abc1234"},
+            "load before 0.1. Commits: abc1234 (short, long); def5678+ (startup).\n",
+        ),
+    ],
+)
+def test_a_page_tells_which_commit_was_measured(measured, commits, told):
+    measured["commits"] = commits
+    assert told in report.page({"box": measured}, {})
