@@ -91,10 +91,11 @@ def load_plain(folder: Path, build: Callable[[], TextTokenizer]) -> TextTokenize
     """
     key = _key(folder)
     known = recall(TOKENIZERS_FILE, key)
-    if isinstance(known, dict):
+    # Another release may have written down something else.
+    if isinstance(known, dict) and known.keys() == set(_FACTS):
         return PlainTokenizer(backend_tokenizer=_read(folder), **known)
     built = build()
-    if known is None:
+    if known is not False:
         remember(TOKENIZERS_FILE, key, _facts(built) if _is_plain(folder, built) else False)
     return built
 
@@ -103,8 +104,11 @@ def _is_plain(folder: Path, built: TextTokenizer) -> bool:
     # Each tokenizer of rows decides by itself where texts end.
     built.backend_tokenizer.no_padding()
     built.backend_tokenizer.no_truncation()
-    is_there = (folder / TOKENIZER_JSON).is_file()
-    return is_there and built.backend_tokenizer.to_str() == _read(folder).to_str()
+    # The one state of a backend that is not in its JSON.
+    splits_special_tokens = built.backend_tokenizer.encode_special_tokens
+    if splits_special_tokens or not (folder / TOKENIZER_JSON).is_file():
+        return False
+    return built.backend_tokenizer.to_str() == _read(folder).to_str()
 
 
 def _facts(built: TextTokenizer) -> dict[str, object]:

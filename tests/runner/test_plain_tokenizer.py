@@ -87,12 +87,32 @@ def test_a_setting_that_makes_transformers_build_another_tokenizer_counts(copy):
         assert found.backend_tokenizer.normalizer.lowercase is False
 
 
+def test_special_tokens_that_are_split_in_texts_are_split_at_the_second_load(copy):
+    folder = copy("bert-mean")
+    edit_json(folder / "tokenizer_config.json", split_special_tokens=True)
+    expected = AutoTokenizer.from_pretrained(folder)("a [SEP]")["input_ids"]
+    assert len(expected) > 4
+    for _ in range(2):
+        assert load(folder).backend_tokenizer.encode("a [SEP]").ids == expected
+
+
 def test_other_releases_are_asked_anew(copy, monkeypatch):
     folder = copy("bert-mean")
     load(folder)
     assert isinstance(load(folder), PlainTokenizer)
     monkeypatch.setattr("poolembed.runner.plain_tokenizer.version", lambda name: "9.9")
     assert not isinstance(load(folder), PlainTokenizer)
+
+
+@pytest.mark.parametrize("damage", [None, True, 7, {}, {"eos_token_id": 1}])
+def test_what_is_remembered_in_another_form_is_found_out_anew(copy, damage):
+    folder = copy("bert-mean")
+    load(folder)
+    known = json.loads(TOKENIZERS_FILE.read_text("utf-8"))
+    *_, key = known
+    TOKENIZERS_FILE.write_text(json.dumps(known | {key: damage}), "utf-8")
+    assert not isinstance(load(folder), PlainTokenizer)
+    assert isinstance(load(folder), PlainTokenizer)
 
 
 def test_a_tokenizer_without_a_json_file_is_built_each_time(copy):
