@@ -115,7 +115,9 @@ def _steps(vectors: Vectors, ranges: Ranges, dtype: OutputDType) -> npt.NDArray[
     lower, upper = ranges.bounds
     width = (upper - lower) / np.float32(NUM_STEPS)
     # A dimension that never changes has no width, and every value of it is step 0.
-    steps = np.clip(np.floor((vectors - lower) / np.where(width == 0, np.float32(1), width)), 0, NUM_STEPS)
+    width = np.where(width == 0, np.float32(1), width)
+    with np.errstate(over="ignore"):  # beyond a range as narrow as floats can be: infinite, the last step
+        steps = np.clip(np.floor((vectors - lower) / width), 0, NUM_STEPS)
     if dtype == "int8":
         steps -= 128
     stored: npt.NDArray[np.generic] = steps.astype(dtype)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unmeasured import unmeasured
 
-COPIED = ["poolembed", "docs", "tests/architecture", "tests/conftest.py"]
+COPIED = ["poolembed", "docs", "tests/architecture", "tests/conftest.py", "tests/unmeasured.py"]
 COPIED += ["pyproject.toml", "constraints.txt", "CHANGELOG.md", "README.md"]
 
 LAYERS = "A room imports only from the rooms to its right"

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sentence_transformers.util import quantize_embeddings
@@ -19,15 +19,21 @@ NUMBERS = st.floats(-2, 2, width=32, allow_subnormal=False)
 VECTORS = arrays(np.float32, st.tuples(st.integers(1, 5), st.just(16)), elements=NUMBERS)
 
 
+TINY = float(np.finfo(np.float32).tiny)
+
+
 @given(vectors=VECTORS, bounds=VECTORS, dtype=st.sampled_from(OUTPUT_DTYPES))
+@example(np.ones((1, 16), np.float32), np.asarray([[0] * 16, [TINY] * 16], np.float32), "int8")
+@example(-np.ones((1, 16), np.float32), np.asarray([[0] * 16, [TINY] * 16], np.float32), "uint8")
 def test_vectors_are_stored_as_sentence_transformers_stores_them(vectors, bounds, dtype):
     ranges = Ranges.of(bounds)
     stored = quantize(vectors, dtype, ranges)
-    expected = (
-        vectors.astype(np.float16)
-        if dtype == "float16"
-        else quantize_embeddings(vectors, dtype, ranges=ranges.bounds)
-    )
+    with np.errstate(over="ignore"):
+        expected = (
+            vectors.astype(np.float16)
+            if dtype == "float16"
+            else quantize_embeddings(vectors, dtype, ranges=ranges.bounds)
+        )
     np.testing.assert_array_equal(stored, expected)
     assert (str(stored.dtype), stored.shape[1]) == stored_type(16, dtype)
 
