@@ -15,6 +15,7 @@ from tests.model.parity import (
 )
 
 
+@pytest.mark.no_cover  # half of the time, and tests of each operation go through the same lines
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.command}-{case.family}".replace(" ", ""))
 def test_a_task_gives_what_the_references_give(case, shared, model_of):
     zoo = shared / "zoo"
