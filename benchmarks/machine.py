@@ -28,12 +28,20 @@ def machine(cores: tuple[int, ...]) -> dict[str, Any]:
 
 
 def commit(folder: Path) -> str:
-    """Return the commit of a folder under git, `+` behind it for changes since; empty outside of git."""
-    words = ["git", "-C", str(folder), "describe", "--always", "--dirty=+", "--abbrev=7", "--exclude=*"]
+    """Return the commit of a folder under git, `+` behind it for changes since; empty outside of git.
+
+    Results, which change while they are measured, do not count.
+    """
+    git = ["git", "-C", str(folder)]
+    changed = ["status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)benchmarks/results"]
     try:
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+        name, changes = (
+            subprocess.run([*git, *words], capture_output=True, text=True, check=True).stdout.strip()
+            for words in (["rev-parse", "--short=7", "HEAD"], changed)
+        )
     except (OSError, subprocess.CalledProcessError):
         return ""
+    return name + ("+" if changes else "")
 
 
 def cpu(cpuinfo: str) -> tuple[str, set[str]]:

@@ -14,12 +14,15 @@ def git(folder, *words):
 
 def test_a_commit_is_named_with_a_mark_for_what_is_not_in_it(tmp_path):
     git(tmp_path, "init", "--quiet")
-    file = tmp_path / "file"
-    file.write_text("one", "utf-8")
+    file, result = tmp_path / "file", tmp_path / "benchmarks" / "results" / "name.json"
+    result.parent.mkdir(parents=True)
+    for each in (file, result):
+        each.write_text("one", "utf-8")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "-m", "one")
-    git(tmp_path, "tag", "v1")
     name = git(tmp_path, "rev-parse", "HEAD")[:7]
+    assert commit(tmp_path) == name
+    result.write_text("two", "utf-8")
     assert commit(tmp_path) == name
     file.write_text("two", "utf-8")
     assert commit(tmp_path) == f"{name}+"
