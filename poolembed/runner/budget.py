@@ -86,11 +86,15 @@ class Trials:
         """Return the number of those who are faster with a small batch for each of the several."""
         rows = self._rows(TRIAL_TOKENS)
         seconds = [
-            [seconds_of_batch(self.backbone, rows, workers, several.number) for workers in (alone, several)]
+            [self._seconds_by(workers, rows, several.number) for workers in (alone, several)]
             for _ in range(NUM_RUNS)
         ]
         best_alone, best_several = (min(each) for each in zip(*seconds, strict=True))
         return alone.number if best_several > WORTH_IT * best_alone else several.number
+
+    def _seconds_by(self, workers: Workers, rows: TokenizedRows, num_batches: int) -> float:
+        # Once, as all take turns: the first start of a model waits for this.
+        return seconds_of_batch(self.backbone, rows, workers, num_batches=num_batches, num_runs=1)
 
     def _seconds_of(self, num_tokens: int) -> float:
         return seconds_of_batch(self.backbone, self._rows(num_tokens))
@@ -137,7 +141,12 @@ def fastest(candidates: tuple[int, ...], seconds_of: Callable[[int], float]) -> 
 
 
 def seconds_of_batch(
-    backbone: Backbone, rows: TokenizedRows, workers: Workers = ALONE, num_batches: int = 1
+    backbone: Backbone,
+    rows: TokenizedRows,
+    workers: Workers = ALONE,
+    *,
+    num_batches: int = 1,
+    num_runs: int = NUM_RUNS,
 ) -> float:
     """Return the least seconds of a batch, after a run to warm up; infinity when it does not fit the device.
 
@@ -146,13 +155,14 @@ def seconds_of_batch(
         rows: what is in the batch.
         workers: who compute.
         num_batches: how often they compute it in a run.
+        num_runs: most runs to take the best of, unless they take long.
     """
     every = np.arange(len(rows.lengths))
     batch = pack(rows, every)
     seconds: list[float] = []
     try:
         # The first run of a size pays for memory and kernels.
-        while len(seconds) < 2 or (len(seconds) <= NUM_RUNS and seconds[-1] < LONG_RUN_S):
+        while len(seconds) < 2 or (len(seconds) <= num_runs and seconds[-1] < LONG_RUN_S):
             started = time.perf_counter()
             for _ in workers.run(lambda _: _run(backbone, batch), [every] * num_batches):
                 pass
