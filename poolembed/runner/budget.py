@@ -86,15 +86,15 @@ class Trials:
         """Return the number of those who are faster with a small batch for each of the several."""
         rows = self._rows(TRIAL_TOKENS)
         seconds = [
-            [self._seconds_by(workers, rows, several.number) for workers in (alone, several)]
+            [
+                # Once, as all take turns: the first start of a model waits for this.
+                seconds_of_batch(self.backbone, rows, workers, num_batches=several.number, num_runs=1)
+                for workers in (alone, several)
+            ]
             for _ in range(NUM_RUNS)
         ]
         best_alone, best_several = (min(each) for each in zip(*seconds, strict=True))
         return alone.number if best_several > WORTH_IT * best_alone else several.number
-
-    def _seconds_by(self, workers: Workers, rows: TokenizedRows, num_batches: int) -> float:
-        # Once, as all take turns: the first start of a model waits for this.
-        return seconds_of_batch(self.backbone, rows, workers, num_batches=num_batches, num_runs=1)
 
     def _seconds_of(self, num_tokens: int) -> float:
         return seconds_of_batch(self.backbone, self._rows(num_tokens))
@@ -114,9 +114,8 @@ class Trials:
         key = f"{self.key} {_device_name(self.backbone.device)} torch-{torch.__version__} {name}"
         remembered = recall(self.file, key)
         # A release may try others than the one that wrote it down.
-        for choice in allowed:
-            if choice == remembered:
-                return choice
+        if isinstance(remembered, int) and remembered in allowed:
+            return remembered
         found = find()
         remember(self.file, key, found)
         return found

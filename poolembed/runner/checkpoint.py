@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from transformers import (
+    AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
@@ -16,7 +17,6 @@ from transformers import (
 )
 
 from poolembed.errors import ModelError
-from poolembed.runner.configuration import load_config
 from poolembed.runner.spec import ModelSpec
 from poolembed.runner.tokenizer_files import UNLOADABLE, first_line, silence
 
@@ -44,9 +44,12 @@ def load_checkpoint(
     folder = spec.folder / spec.subfolder
     silence()
     try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
+        for key, value in spec.config_overrides.items():
+            setattr(config, key, value)
         model, info = _auto_class(spec).from_pretrained(
             folder,
-            config=load_config(spec, trust_remote_code=trust_remote_code),
+            config=config,
             dtype=dtype,
             trust_remote_code=trust_remote_code,
             local_files_only=True,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from poolembed.errors import ConfigError
 from poolembed.runner.bounded import TEXTS_PER_CALL
 from poolembed.runner.packing import IntArray, TokenizedRows
+from poolembed.runner.plain_tokenizer import TextTokenizer
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -39,7 +40,7 @@ class LocatingTokenizer:
     """Tokenizes whole texts, in windows where they are longer than the model takes.
 
     Args:
-        tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
+        tokenizer: the model's tokenizer; its backend is changed.
         max_length: most tokens of a window, special tokens included.
         overlap_tokens: tokens of text that a window repeats from the one before; None takes a quarter.
 
@@ -47,7 +48,9 @@ class LocatingTokenizer:
         ConfigError: a window has no room for more text than it repeats.
     """
 
-    def __init__(self, tokenizer: Any, *, max_length: int, overlap_tokens: int | None = None) -> None:  # noqa: ANN401
+    def __init__(
+        self, tokenizer: TextTokenizer, *, max_length: int, overlap_tokens: int | None = None
+    ) -> None:
         self._backend = tokenizer.backend_tokenizer
         self._max_length = max_length
         room = max_length - tokenizer.num_special_tokens_to_add()

@@ -9,6 +9,7 @@ import numpy as np
 from poolembed.errors import ConfigError, ModelError
 from poolembed.runner.bounded import CHARS_PER_TOKEN, BoundedEncoder
 from poolembed.runner.packing import IntArray, TokenizedRows
+from poolembed.runner.plain_tokenizer import TextTokenizer
 from poolembed.runner.spec import PairTemplate
 
 # Stands for the document where a template is asked what comes after it.
@@ -37,7 +38,7 @@ class PairTokenizer:
     as in transformers, so that a short query is never cut.
 
     Args:
-        tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
+        tokenizer: the model's tokenizer; its backend is changed.
         limits: most tokens.
         token_types: whether the model tells the two texts apart by token types.
 
@@ -45,7 +46,7 @@ class PairTokenizer:
         ConfigError: the limit has no room for text beside the special tokens.
     """
 
-    def __init__(self, tokenizer: Any, limits: PairLimits, *, token_types: bool) -> None:  # noqa: ANN401
+    def __init__(self, tokenizer: TextTokenizer, limits: PairLimits, *, token_types: bool) -> None:
         self._backend = tokenizer.backend_tokenizer
         self._limits = limits
         self._token_types = token_types

@@ -6,7 +6,7 @@ libraries, and remembered. Importing transformers takes longer than many a run.
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
@@ -22,9 +22,6 @@ TOKENIZER_JSON = "tokenizer.json"
 
 # What decides which tokenizer transformers makes of a folder. Pickles and weights do not.
 _DECISIVE = ("*token*.json", "config.json", "vocab*", "merges*", "*.model", "*.jinja", "chat_template*")
-
-# What transformers knows of a tokenizer beside its tokenizer.json.
-_FACTS = ("truncation_side", "all_special_ids", "unk_token_id", "mask_token_id", "eos_token_id")
 
 
 class TextTokenizer(Protocol):
@@ -82,6 +79,10 @@ class PlainTokenizer:
         return vocabulary
 
 
+# What transformers knows of a tokenizer beside its tokenizer.json.
+_FACTS = tuple(field.name for field in fields(PlainTokenizer) if field.name != "backend_tokenizer")
+
+
 def load_plain(folder: Path, build: Callable[[], TextTokenizer]) -> TextTokenizer:
     """Return the tokenizer of a folder: read if it is known to be plain, otherwise built.
 
@@ -96,30 +97,27 @@ def load_plain(folder: Path, build: Callable[[], TextTokenizer]) -> TextTokenize
         return PlainTokenizer(backend_tokenizer=_read(folder), **known)
     built = build()
     if known is not False:
-        remember(TOKENIZERS_FILE, key, _facts(built) if _is_plain(folder, built) else False)
+        facts = {name: getattr(built, name) for name in _FACTS}
+        remember(TOKENIZERS_FILE, key, facts if _is_plain(folder, built.backend_tokenizer) else False)
     return built
 
 
-def _is_plain(folder: Path, built: TextTokenizer) -> bool:
-    # Each tokenizer of rows decides by itself where texts end.
-    built.backend_tokenizer.no_padding()
-    built.backend_tokenizer.no_truncation()
-    # The one state of a backend that is not in its JSON.
-    splits_special_tokens = built.backend_tokenizer.encode_special_tokens
-    if splits_special_tokens or not (folder / TOKENIZER_JSON).is_file():
+def _is_plain(folder: Path, built: Tokenizer) -> bool:
+    # Whether special tokens are split is the one state of a backend that is not in its JSON.
+    if built.encode_special_tokens or not (folder / TOKENIZER_JSON).is_file():
         return False
-    return built.backend_tokenizer.to_str() == _read(folder).to_str()
-
-
-def _facts(built: TextTokenizer) -> dict[str, object]:
-    return {name: getattr(built, name) for name in _FACTS}
+    return bool(_unlimited(built).to_str() == _read(folder).to_str())
 
 
 def _read(folder: Path) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_JSON))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
+    return _unlimited(Tokenizer.from_file(str(folder / TOKENIZER_JSON)))
+
+
+def _unlimited(backend: Tokenizer) -> Tokenizer:
+    """Forget padding and truncation, which each tokenizer of rows decides on by itself."""
+    backend.no_padding()
+    backend.no_truncation()
+    return backend
 
 
 def _key(folder: Path) -> str:

@@ -9,6 +9,7 @@ from poolembed.config import Role
 from poolembed.errors import ModelError
 from poolembed.runner.bounded import BoundedEncoder
 from poolembed.runner.packing import IntArray, TokenizedRows
+from poolembed.runner.plain_tokenizer import TextTokenizer
 from poolembed.runner.spec import LateInteraction
 from poolembed.runner.tokenizer import check_room, text_offsets
 
@@ -17,7 +18,7 @@ class RoleTokenizer:
     """Tokenizes the texts of one role: marker, length, query expansion, tokens left out.
 
     Args:
-        tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
+        tokenizer: the model's tokenizer; its backend is changed.
         settings: what the checkpoint declares.
         role: whose texts these are.
         max_length: most tokens of a row of this role, marker included.
@@ -30,7 +31,7 @@ class RoleTokenizer:
 
     def __init__(
         self,
-        tokenizer: Any,  # noqa: ANN401 - a class of transformers, which one depends on the checkpoint
+        tokenizer: TextTokenizer,
         settings: LateInteraction,
         role: Role,
         *,
@@ -113,7 +114,7 @@ class RoleTokenizer:
         return np.concatenate([row, np.full(missing, self._fill_id, np.int64)])
 
     @staticmethod
-    def _expansion_id(tokenizer: Any, settings: LateInteraction) -> int:  # noqa: ANN401
+    def _expansion_id(tokenizer: TextTokenizer, settings: LateInteraction) -> int:
         if settings.expansion_token is not None:
             return int(tokenizer.get_vocab()[settings.expansion_token])
         fill = tokenizer.mask_token_id if tokenizer.mask_token_id is not None else tokenizer.eos_token_id
@@ -125,7 +126,7 @@ class RoleTokenizer:
         return int(fill)
 
     @staticmethod
-    def _ids_of(tokenizer: Any, words: Sequence[str]) -> IntArray:  # noqa: ANN401
+    def _ids_of(tokenizer: TextTokenizer, words: Sequence[str]) -> IntArray:
         """Return the token that each word of the skip list is, where it is one."""
         vocabulary = tokenizer.get_vocab()
         return np.asarray(sorted({vocabulary[word] for word in words if word in vocabulary}), np.int64)

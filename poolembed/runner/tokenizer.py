@@ -12,13 +12,14 @@ import numpy as np
 from poolembed.errors import ConfigError
 from poolembed.runner.bounded import BoundedEncoder
 from poolembed.runner.packing import IntArray, TokenizedRows
+from poolembed.runner.plain_tokenizer import TextTokenizer
 
 
 class RowTokenizer:
     """Turns texts into the token ids that the model was trained to see.
 
     Args:
-        tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
+        tokenizer: the model's tokenizer; its backend is changed.
         max_length: most tokens of a row, special tokens included.
         prompt: text put before every text.
         pools_prompt: whether the prompt's tokens take part in pooling.
@@ -30,7 +31,7 @@ class RowTokenizer:
 
     def __init__(
         self,
-        tokenizer: Any,  # noqa: ANN401 - a class of transformers, which one depends on the checkpoint
+        tokenizer: TextTokenizer,
         *,
         max_length: int,
         prompt: str = "",
@@ -77,11 +78,11 @@ class RowTokenizer:
         )
 
 
-def check_room(tokenizer: Any, room: int, max_length: int) -> None:  # noqa: ANN401
+def check_room(tokenizer: TextTokenizer, room: int, max_length: int) -> None:
     """Check that a row can hold text.
 
     Args:
-        tokenizer: a `transformers` tokenizer.
+        tokenizer: the model's tokenizer.
         room: most tokens that it may make of a text.
         max_length: the limit that the user knows, which `room` follows from.
 
@@ -96,11 +97,11 @@ def check_room(tokenizer: Any, room: int, max_length: int) -> None:  # noqa: ANN
         )
 
 
-def prompt_length(tokenizer: Any, prompt: str) -> int:  # noqa: ANN401
+def prompt_length(tokenizer: TextTokenizer, prompt: str) -> int:
     """Return the tokens of a prompt with the special ones before it, without those after it.
 
     Args:
-        tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
+        tokenizer: the model's tokenizer; its backend is changed.
         prompt: what stands before every text.
     """
     backend = tokenizer.backend_tokenizer

@@ -1,12 +1,12 @@
 """The tokenizers of one model: for texts, for pairs, and for the roles of late interaction."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from poolembed.config import Role
 from poolembed.errors import ConfigError
 from poolembed.runner.located_tokens import LocatingTokenizer
 from poolembed.runner.pair_tokenizer import PairLimits, PairTokenizer, TemplateTokenizer
+from poolembed.runner.plain_tokenizer import TextTokenizer
 from poolembed.runner.pooling_request import named_prompt
 from poolembed.runner.role_tokenizer import RoleTokenizer
 from poolembed.runner.spec import ModelSpec
@@ -23,11 +23,11 @@ class Tokenizers:
 
     Attributes:
         spec: what the checkpoint declares.
-        tokenizer: the tokenizer as transformers built it.
+        tokenizer: the tokenizer as transformers builds it.
     """
 
     spec: ModelSpec
-    tokenizer: Any
+    tokenizer: TextTokenizer
 
     def texts(self, prompt: str = "", *, with_offsets: bool = False) -> RowTokenizer:
         """Return the tokenizer of single texts, each behind a prompt.

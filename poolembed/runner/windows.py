@@ -13,6 +13,7 @@ import numpy as np
 from poolembed.errors import ConfigError
 from poolembed.runner.bounded import TEXTS_PER_CALL
 from poolembed.runner.packing import IntArray, TokenizedRows
+from poolembed.runner.plain_tokenizer import TextTokenizer
 from poolembed.runner.tokenizer import prompt_length
 
 
@@ -41,7 +42,7 @@ class WindowTokenizer:
     A text that fits is one window, with the tokens that `RowTokenizer` gives it.
 
     Args:
-        tokenizer: a `transformers` tokenizer backed by the `tokenizers` library; it is changed.
+        tokenizer: the model's tokenizer; its backend is changed.
         max_length: most tokens of a window, special tokens and prompt included.
         overlap_tokens: tokens of text that a window repeats from the one before.
         prompt: text put before every text, and so before every window.
@@ -54,7 +55,7 @@ class WindowTokenizer:
 
     def __init__(
         self,
-        tokenizer: Any,  # noqa: ANN401 - a class of transformers, which one depends on the checkpoint
+        tokenizer: TextTokenizer,
         *,
         max_length: int,
         overlap_tokens: int = 0,

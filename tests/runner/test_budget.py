@@ -139,6 +139,13 @@ def test_a_damaged_memory_is_written_anew(backbone_with, tmp_path, content):
     assert json.loads(file.read_text("utf-8")) == {KEY: 1024}
 
 
+def test_what_others_wrote_down_is_kept(backbone_with, tmp_path):
+    file = tmp_path / "budgets.json"
+    file.write_text('{"x": "y"}', "utf-8")
+    assert choose(backbone_with(room=1100), file) == 1024
+    assert json.loads(file.read_text("utf-8")) == {"x": "y", KEY: 1024}
+
+
 def test_a_memory_that_cannot_be_written_is_no_error(backbone_with, tmp_path):
     (tmp_path / "file").write_text("in the way", "utf-8")
     assert choose(backbone_with(room=1100), tmp_path / "file" / "budgets.json") in CPU_CANDIDATES
